@@ -163,7 +163,7 @@ func (s *simulation) settle(now time.Time) error {
 
 // decide decides about a target and applies the write, if any.
 func (s *simulation) decide(ref workload.Ref, now time.Time) (wrote bool, err error) {
-	v := s.verdict(ref, now)
+	v := decider{w: s.w, now: now, waits: &s.waits, settles: true}.target(ref, nil)
 	s.setWake(ref, v.Wake)
 	s.due = append(s.due, s.waits.Looked(ref, &v, now)...)
 	switch {
@@ -186,15 +186,6 @@ func (s *simulation) decide(ref workload.Ref, now time.Time) (wrote bool, err er
 		}
 	}
 	return true, nil
-}
-
-// verdict decides about a target. In a simulation every object settles as soon as it is written.
-func (s *simulation) verdict(ref workload.Ref, now time.Time) Verdict {
-	k, obj := s.w.Kind(ref.GroupKind), s.w.Object(ref)
-	if k == nil || obj == nil {
-		return Verdict{}
-	}
-	return decider{w: s.w, now: now, waits: &s.waits, settles: true}.target(k, obj, nil)
 }
 
 // write applies the patch of a verdict and makes the affected targets due.

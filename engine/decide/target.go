@@ -15,19 +15,16 @@ import (
 
 // Target returns the verdict about a target at an instant. It records the steps in story unless story is nil.
 func Target(w World, ref workload.Ref, now time.Time, story *Story) Verdict {
-	k := w.Kind(ref.GroupKind)
-	if k == nil {
-		return Verdict{}
-	}
-	obj := w.Object(ref)
-	if obj == nil {
-		return Verdict{}
-	}
 	waits, _ := w.(Standings)
-	return decider{w: w, now: now, waits: waits}.target(k, obj, story)
+	return decider{w: w, now: now, waits: waits}.target(ref, story)
 }
 
-func (d decider) target(k *Kind, obj *workload.Object, story *Story) Verdict {
+// target returns the verdict about a target. It is empty if the target does not exist.
+func (d decider) target(ref workload.Ref, story *Story) Verdict {
+	k, obj := d.w.Kind(ref.GroupKind), d.w.Object(ref)
+	if k == nil || obj == nil {
+		return Verdict{}
+	}
 	v := d.render(k, obj, story)
 	v.Kind, v.Object = k, obj
 	v.OnceSizes = d.onceSizes(k, obj)
@@ -63,17 +60,7 @@ func NewSurvey(w World, now time.Time) *Survey {
 }
 
 // Target returns the verdict about a target, as the function Target does.
-func (s *Survey) Target(ref workload.Ref) Verdict {
-	k := s.d.w.Kind(ref.GroupKind)
-	if k == nil {
-		return Verdict{}
-	}
-	obj := s.d.w.Object(ref)
-	if obj == nil {
-		return Verdict{}
-	}
-	return s.d.target(k, obj, nil)
-}
+func (s *Survey) Target(ref workload.Ref) Verdict { return s.d.target(ref, nil) }
 
 // render merges the claims of all policies on an object and renders the plan.
 func (d decider) render(k *Kind, obj *workload.Object, story *Story) Verdict {
