@@ -2,15 +2,21 @@ package deploy
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
+	"flyball.dev/flyball/crds/v1alpha1"
 	files "flyball.dev/flyball/deploy"
 	"flyball.dev/flyball/deploy/hooks"
 	"flyball.dev/flyball/test/harness"
@@ -47,6 +53,7 @@ func TestInstallFile(t *testing.T) {
 		t.Fatalf("%v\nthe Job said:\n%s\nthe manager said:\n%s", err, output.String(), s.log.String())
 	}
 	s.adaptersReady()
+	s.appliedAgain(here.as(pod.Spec.ServiceAccountName), brings(pod.Spec))
 	must(t, "kubectl", "apply", "-f", file)
 
 	must(t, "kubectl", "delete", "adapters.flyball.dev", "--all")
@@ -65,6 +72,34 @@ func TestInstallFile(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// appliedAgain deletes an adapter that something else still holds, and runs the program of the Job meanwhile. The program
+// waits until the adapter is gone and applies it again. Otherwise an installation over leftovers would lose the adapter.
+func (s *stage) appliedAgain(config *rest.Config, adapters []string) {
+	leaving := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "deployments.apps"}}
+	finalizers := func(list string) {
+		s.must(here.client.Patch(s.ctx, leaving.DeepCopy(), client.RawPatch(types.MergePatchType,
+			[]byte(`{"metadata":{"finalizers":`+list+`}}`))))
+	}
+	finalizers(`["example.com/hold"]`)
+	s.must(here.client.Delete(s.ctx, leaving.DeepCopy()))
+	var said lines
+	done := make(chan error, 1)
+	go func() { done <- hooks.Install(s.ctx, config, adapters, said.add) }()
+	eventually(s.T, func() error {
+		if !strings.Contains(said.String(), "waiting: deployments.apps is being deleted") {
+			return fmt.Errorf("the Job does not wait for the adapter; it said: %s", said.String())
+		}
+		return nil
+	})
+	finalizers("null")
+	s.must(<-done)
+	s.must(here.client.Get(s.ctx, client.ObjectKeyFromObject(leaving), leaving))
+	if !leaving.DeletionTimestamp.IsZero() {
+		s.Error("the adapter is still being deleted")
+	}
+	s.adaptersReady()
 }
 
 // brings returns the adapters in a pod's arguments.
