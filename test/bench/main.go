@@ -135,7 +135,8 @@ func parts() []part {
 		{[]string{"react_p99_ms", "react_max_ms", "react_ratio"}, short, (*bench).reacting},
 		{[]string{"freeze_enforced_ms", "freeze_enforced_ratio", "freeze_first_enforced_ms", "webhook_restored_ms"}, short, (*bench).enforcing},
 		{[]string{"outage_recovery_ms"}, short, (*bench).outages},
-		{[]string{"edge_ratio", "edge_ratio_watching", "edge_cpu_ratio", "edge_requests_per_change"}, short, (*bench).transitions},
+		{[]string{"edge_ratio", "edge_ratio_watching", "edge_cpu_ratio", "edge_cpu_ratio_watching", "edge_requests_per_change"}, short,
+			(*bench).transitions},
 		{[]string{"scale_20000_edge_ratio", "scale_20000_start_seconds", "scale_20000_memory_ratio"}, long, (*bench).scaling},
 		{[]string{"heap_per_object_ratio", "watch_cpu_ratio"}, long, (*bench).watching},
 	}

@@ -49,7 +49,7 @@ func (b *bench) transitions(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var ratios, watched, efforts, perChange []float64
+	var ratios, watched, efforts, effortsWatched, perChange []float64
 	for round := range s.transitionRounds {
 		times, err := b.transitionRound(ctx, s, l, round)
 		if err != nil {
@@ -61,16 +61,19 @@ func (b *bench) transitions(ctx context.Context) error {
 			ratios = append(ratios, t.manager.Seconds/t.bare.Seconds)
 			watched = append(watched, t.manager.Seconds/t.watched.Seconds)
 			efforts = append(efforts, t.manager.sum()/t.bare.sum())
+			effortsWatched = append(effortsWatched, t.manager.sum()/t.watched.sum())
 			perChange = append(perChange, t.requests/float64(s.targets))
 		}
 	}
 	b.report.rounds("edge_ratio", ratios)
 	b.report.rounds("edge_ratio_watching", watched)
 	b.report.rounds("edge_cpu_ratio", efforts)
+	b.report.rounds("edge_cpu_ratio_watching", effortsWatched)
 	b.report.rounds("edge_requests_per_change", perChange)
 	b.report.figure("edge_ratio", median(ratios), "ratio")
 	b.report.figure("edge_ratio_watching", median(watched), "ratio")
 	b.report.figure("edge_cpu_ratio", median(efforts), "ratio")
+	b.report.figure("edge_cpu_ratio_watching", median(effortsWatched), "ratio")
 	b.report.figure("edge_requests_per_change", median(perChange), "requests/change")
 	return nil
 }
