@@ -41,7 +41,7 @@ properties: ## Try every property with CHECKS random inputs (1000), other ones e
 	  $$($(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' $(UNITS) | grep pgregory.net/rapid | cut -d' ' -f1)
 
 # Packages that touch no cluster and no clock, so that their tests alone must notice every change of their code.
-PACKAGES ?= engine/path engine/timeline engine/workload engine/adapter engine/pipeline engine/policy/... $(wildcard engine/decide)
+PACKAGES ?= engine/path engine/timeline engine/workload engine/adapter/... engine/pipeline engine/policy/... $(wildcard engine/decide)
 
 .PHONY: mutate
 mutate: ## Count the mutations that the tests of PACKAGES do not notice; the survivors go to bin/mutate/.

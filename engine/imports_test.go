@@ -125,7 +125,8 @@ func TestPurePackagesCallNoClock(t *testing.T) {
 func TestPureImportsGoOneWay(t *testing.T) {
 	layers := map[string]int{
 		"engine/path": 0, "engine/timeline": 0, "engine/workload": 1, "engine/podplan": 1, "engine/adapter": 2,
-		"engine/pipeline": 3, "engine/policy": 4, "engine/decide": 5, "cmd/kubectl-flyball/habit": 5, "engine/tuning/actual": 6, "engine/notify/message": 5,
+		"engine/pipeline": 3, "engine/policy": 4, "engine/decide": 5, "cmd/kubectl-flyball/habit": 5, "engine/tuning/actual": 6,
+		"engine/notify/message": 5,
 	}
 	rank := func(path string) (int, bool) {
 		for p, n := range layers {
@@ -214,6 +215,34 @@ func TestMigrationReadsJSONOnly(t *testing.T) {
 				t.Errorf("%s imports %s", l.ImportPath, imp)
 			}
 		}
+	}
+}
+
+// TestAdapterImportsGoOneWay checks changes, projection <- spec <- ledger <- render <- adapter, and that other packages use the
+// last only.
+func TestAdapterImportsGoOneWay(t *testing.T) {
+	layers := map[string]int{"/changes": 1, "/projection": 1, "/spec": 2, "/ledger": 3, "/render": 4, "": 5}
+	const door = module + "engine/adapter"
+	seen := 0
+	for _, l := range list(t) {
+		name, isPart := strings.CutPrefix(l.ImportPath, door)
+		from, known := layers[name]
+		if isPart {
+			seen++
+		}
+		for _, imp := range l.Imports {
+			below, isAdapter := strings.CutPrefix(imp, door)
+			switch to, ok := layers[below]; {
+			case !isAdapter || imp == door && !isPart:
+			case !isPart:
+				t.Errorf("%s imports %s, and not %s", l.ImportPath, imp, door)
+			case !known || !ok || to >= from:
+				t.Errorf("%s imports %s, which does not come before it", l.ImportPath, imp)
+			}
+		}
+	}
+	if seen != len(layers) {
+		t.Errorf("there are %d packages, want %d", seen, len(layers))
 	}
 }
 

@@ -8,45 +8,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter/projection"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
-
-// TestMade checks the Made of a new entry: the number of tokens of the outermost missing parent, or 0 if all parents
-// exist.
-func TestMade(t *testing.T) {
-	a := compiled(t, nestedYAML, Keys{})
-	earlier := func(pointer string, made uint8) []workload.Entry {
-		return []workload.Entry{{Pointer: "/spec/other"}, {Pointer: pointer, Made: made}}
-	}
-	for _, c := range []struct {
-		name    string
-		pointer string
-		depth   uint8
-		entries []workload.Entry
-		want    uint8
-	}{
-		{"all there", "/spec/a/b/c", 3, nil, 0},
-		{"one missing", "/spec/a/b/c", 2, nil, 3},
-		{"all missing", "/spec/a/b/c", 0, nil, 1},
-		{"made by an earlier entry", "/spec/a/b/c", 3, earlier("/spec/a/b/d", 2), 2},
-		{"made by an earlier entry, the last parent", "/spec/a/b/c", 3, earlier("/spec/a/b/d", 3), 3},
-		{"made by the field's own earlier entry", "/spec/a/b/c", 3, earlier("/spec/a/b/c", 2), 2},
-		{"an earlier entry that made something else", "/spec/a/b/c", 3, earlier("/spec/x/y/z", 2), 0},
-		{"an earlier entry that made a neighbour of the parent", "/spec/a/b/c", 3, earlier("/spec/a/x/d", 3), 0},
-		{"an earlier entry that made less", "/spec/a/b/c", 1, earlier("/spec/a/b/d", 3), 2},
-		{"an earlier entry that made more", "/spec/a/b/c", 2, earlier("/spec/a/b/d", 2), 2},
-		{"an earlier entry that is deeper than the field", "/spec/a/b", 2, earlier("/spec/a/b/d", 3), 0},
-	} {
-		v := &view{a: a, obj: &workload.Object{}}
-		for _, e := range c.entries {
-			v.entries = append(v.entries, ledgerField{entry: e})
-		}
-		if got := v.outermostMade(c.pointer, workload.Field{Depth: c.depth}); got != c.want {
-			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
-		}
-	}
-}
 
 // TestAnObjectOfAnotherProjection checks that an object of another projection has no facets and is never rendered.
 func TestAnObjectOfAnotherProjection(t *testing.T) {
@@ -55,7 +20,7 @@ func TestAnObjectOfAnotherProjection(t *testing.T) {
 	if o := a.Observe(bare); o.CanHold || len(o.Components) > 0 {
 		t.Errorf("observed %+v", o)
 	}
-	for range len(a.projection.slots) + 1 { // one field too few is as bad as none
+	for range len(a.Projection.Slots) + 1 { // one field too few is as bad as none
 		if _, err := a.Render(bare, sleep()); err == nil || !strings.Contains(err.Error(), "not projected by this version") {
 			t.Errorf("render: %v", err)
 		}
@@ -191,23 +156,23 @@ func TestBothWaysIsDown(t *testing.T) {
 // TestWhatIsKeptOfMetadataMaps checks that the existence of the map of annotations is kept only for a kind with lists.
 func TestWhatIsKeptOfMetadataMaps(t *testing.T) {
 	keys := Keys{Set: []string{"a", "b"}}
-	if a := compiled(t, deploymentYAML, keys); a.annotationsMap != nil {
-		t.Errorf("annotations %v", a.annotationsMap)
+	if a := compiled(t, deploymentYAML, keys); a.AnnotationsMap != nil {
+		t.Errorf("annotations %v", a.AnnotationsMap)
 	}
-	if a := compiled(t, elasticYAML, keys); a.annotationsMap == nil {
+	if a := compiled(t, elasticYAML, keys); a.AnnotationsMap == nil {
 		t.Error("a JSON Patch does not know whether there are annotations")
 	}
 }
 
 func TestTheLongestPath(t *testing.T) {
-	compiled(t, "target: {kind: K, versions: [v1]}\nscale: [{name: main, replicas: "+strings.Repeat(".a", maxSteps)+"}]", Keys{})
+	compiled(t, "target: {kind: K, versions: [v1]}\nscale: [{name: main, replicas: "+strings.Repeat(".a", projection.MaxSteps)+"}]", Keys{})
 }
 
 func TestTheLongestTextsInMessages(t *testing.T) {
 	const limit = 40
 	for open, end := range map[string]string{`{"a":"`: `"}`, `["`: `"]`, `"`: `"`} {
 		text := open + strings.Repeat("x", limit-len(open)-len(end)) + end
-		if diff := cmp.Diff(text, brief(text)); diff != "" {
+		if diff := cmp.Diff(text, path.Brief(text)); diff != "" {
 			t.Error(diff)
 		}
 	}

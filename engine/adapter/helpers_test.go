@@ -3,6 +3,7 @@ package adapter
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -300,13 +301,11 @@ func edited(pointer, value string) []byte {
 	if value == "" {
 		value = "null"
 	}
-	root := map[string]any{}
-	putInto(root, path.Pointer(pointer).Tokens(), json.RawMessage(value))
-	text, err := json.Marshal(root)
-	if err != nil {
-		panic(err)
+	text := value
+	for _, token := range slices.Backward(path.Pointer(pointer).Tokens()) {
+		text = "{" + path.Quote(token) + ":" + text + "}"
 	}
-	return text
+	return []byte(text)
 }
 
 // set makes a change as a foreign writer: it replaces the field at the pointer, or removes it if the value is empty.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter/projection"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -27,8 +28,8 @@ func TestAHugeLedger(t *testing.T) {
 	text := must(ledger.Encode(workload.Origin{}))
 	doc := object(`{"nodeSets":[`+strings.Join(sets, ",")+`]}`, v1alpha1.AnnotationLedger, text)
 	obj := projected(t, a, doc)
-	for _, at := range a.locate(obj) {
-		if at.kind != unclear {
+	for _, at := range a.Projection.Locate(obj) {
+		if at.Kind != projection.Unclear {
 			t.Fatalf("an entry was matched: %+v", at)
 		}
 	}
@@ -84,28 +85,28 @@ func TestFilledObjects(t *testing.T) {
 		spec    string
 		check   func(obj *workload.Object, awake, asleep Result) bool
 	}{
-		{"fields that no adapter writes", maxEntries, made(0, "/spec/x%d"), filled(20_000, `"x%d":7`),
+		{"fields that no adapter writes", projection.MaxEntries, made(0, "/spec/x%d"), filled(20_000, `"x%d":7`),
 			func(obj *workload.Object, awake, _ Result) bool {
 				return obj.Fields[len(obj.Fields)-1].Raw == "7" && awake.Patch != nil
 			}},
-		{"deep fields in containers that were made", 900, made(2, "/spec/x%d"+strings.Repeat("/a", maxTokens-3)),
+		{"deep fields in containers that were made", 900, made(2, "/spec/x%d"+strings.Repeat("/a", projection.MaxTokens-3)),
 			filled(900, `"x%d":`+nested(50, "1")), func(obj *workload.Object, _, _ Result) bool {
 				return len(obj.LedgerNotes.Members) == 900*50 && obj.LedgerNotes.Members["/spec/x5/a"] == 1
 			}},
-		{"containers that become empty", maxEntries, made(2, "/spec/x%d/b"), filled(maxEntries, `"x%d":{"b":1}`),
+		{"containers that become empty", projection.MaxEntries, made(2, "/spec/x%d/b"), filled(projection.MaxEntries, `"x%d":{"b":1}`),
 			func(_ *workload.Object, awake, _ Result) bool {
-				return awake.Patch != nil && strings.Count(string(awake.Patch.Body), "null") == 1+maxEntries
+				return awake.Patch != nil && strings.Count(string(awake.Patch.Body), "null") == 1+projection.MaxEntries
 			}},
 		{"containers inside each other that become empty", 900, made(2, "/spec/x%d"+strings.Repeat("/a", 50)),
 			filled(900, `"x%d":`+nested(50, "1")),
 			func(_ *workload.Object, awake, _ Result) bool {
 				return awake.Patch != nil && strings.Count(string(awake.Patch.Body), "null") == 1+900
 			}},
-		{"a container of which Flyball has written all", maxAuthors, made(1, "/spec/x%d/z"), filled(20_000, `"x%d":{}`),
+		{"a container of which Flyball has written all", projection.MaxAuthors, made(1, "/spec/x%d/z"), filled(20_000, `"x%d":{}`),
 			func(obj *workload.Object, _, _ Result) bool {
-				return len(obj.LedgerNotes.Authors) == maxAuthors && obj.LedgerNotes.Authors[1].Alone == 1
+				return len(obj.LedgerNotes.Authors) == projection.MaxAuthors && obj.LedgerNotes.Authors[1].Alone == 1
 			}},
-		{"a large text deep inside", 1, made(1, "/spec/x%d"+strings.Repeat("/a", maxTokens-2)), `{"x0":` + nested(1000, `"`+text+`"`) + `}`,
+		{"a large text deep inside", 1, made(1, "/spec/x%d"+strings.Repeat("/a", projection.MaxTokens-2)), `{"x0":` + nested(1000, `"`+text+`"`) + `}`,
 			func(obj *workload.Object, _, _ Result) bool { return obj.LedgerNotes.Authors[0].Alone == 0 }},
 		{"elements without a count", 1, made(0, "/spec/nodeSets/%d/count"), sets(20_000, `{"name":"n%d"}`),
 			func(obj *workload.Object, _, _ Result) bool {
@@ -133,7 +134,7 @@ func TestFilledObjects(t *testing.T) {
 			awake, asleep := rendered(t, a, raw, workload.Plan{}), rendered(t, a, raw, sleep())
 			if len(obj.Ledger) != c.entries || obj.LedgerError != "" || !c.check(obj, awake, asleep) {
 				t.Errorf("%d entries of %d, %s, or something else is not right: awake %s, asleep %s", len(obj.Ledger), c.entries, obj.LedgerError,
-					brief(awake.Message), brief(asleep.Message))
+					path.Brief(awake.Message), path.Brief(asleep.Message))
 			}
 		})
 	}
@@ -150,7 +151,7 @@ func TestLedgersOfWhichNothingIsRead(t *testing.T) {
 		want    string
 	}{
 		{`{}`, 1, func(int) string { return strings.Repeat("/a", 50_000) }, "a pointer of 50000 tokens"},
-		{`{}`, maxEntries + 1, func(i int) string { return fmt.Sprintf("/spec/x%d", i) },
+		{`{}`, projection.MaxEntries + 1, func(i int) string { return fmt.Sprintf("/spec/x%d", i) },
 			"it has 2049 entries, where Flyball writes at most 2048"},
 		{nested(100, `"`+strings.Repeat("x", 1000)+`"`), 100, func(i int) string { return "/spec" + strings.Repeat("/a", i) },
 			"about places inside each other"},
@@ -178,7 +179,7 @@ func TestElementsThatAFilterLeavesOut(t *testing.T) {
 	a := compiled(t, twoFiltersYAML, Keys{})
 	list := func(n int) string {
 		var all []string
-		for i := range maxElements + 100 {
+		for i := range projection.MaxElements + 100 {
 			role := "none"
 			if i < 600 {
 				role = "worker"
@@ -190,7 +191,7 @@ func TestElementsThatAFilterLeavesOut(t *testing.T) {
 	s := newServer(object(`{"pools":` + list(3) + `}`))
 	for range 2 {
 		if r := s.settle(t, a, sleep()); r.State != workload.StateAsleep || r.Failure != "" {
-			t.Fatalf("%s: %s", r.State, brief(r.Message))
+			t.Fatalf("%s: %s", r.State, path.Brief(r.Message))
 		}
 	}
 	s.settle(t, a, workload.Plan{})

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -151,7 +152,7 @@ func TestManyInterruptionsStaySmall(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})
 	s := newServer(object(`{"replicas":3}`))
 	for i := range int64(20) {
-		s.settle(t, a, of(once(i, monday), workload.Policy{Kind: "Trigger", Namespace: "shop", Name: "p" + integer(i)}))
+		s.settle(t, a, of(once(i, monday), workload.Policy{Kind: "Trigger", Namespace: "shop", Name: "p" + path.Integer(i)}))
 	}
 	if l := s.ledger(t, a); len(l) != 1 || len(l[0].Interrupted) > 1000 {
 		t.Errorf("the ledger has grown to %+v", l)

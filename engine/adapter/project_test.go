@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/adapter/projection"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -50,9 +50,9 @@ func TestProjectFields(t *testing.T) {
 	byPath := func(doc string) map[string]workload.Field {
 		fields := map[string]workload.Field{}
 		obj := projected(t, a, object(doc))
-		for _, s := range a.projection.slots {
-			name := s.path.String()
-			if f := obj.Fields[s.index]; f != (workload.Field{Depth: 1}) {
+		for _, s := range a.Projection.Slots {
+			name := s.Path.String()
+			if f := obj.Fields[s.Index]; f != (workload.Field{Depth: 1}) {
 				fields[name] = f
 			}
 		}
@@ -73,9 +73,9 @@ func TestProjectFields(t *testing.T) {
 		}},
 		{"blocked by a scalar, open by null", `{"power":"x","pool":null,"mode":null}`, map[string]workload.Field{
 			".spec.mode":              {Depth: 1, IsNull: true},
-			".spec.power.main.on":     {Depth: blocked},
-			".spec.power.main.reason": {Depth: blocked},
-			".spec.power.lock":        {Depth: blocked},
+			".spec.power.main.on":     {Depth: projection.Blocked},
+			".spec.power.main.reason": {Depth: projection.Blocked},
+			".spec.power.lock":        {Depth: projection.Blocked},
 		}},
 	}
 	for _, test := range tests {
@@ -175,38 +175,6 @@ func TestMembersAreCountedWhereGivingBackAsks(t *testing.T) {
 	} {
 		if diff := cmp.Diff(c.want, projected(t, a, withLedger(t, spec, c.entries...)).Notes().Members); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
-		}
-	}
-}
-
-// TestFieldsAt checks the value of a field, the depth of the existing containers around it, and whether they could hold
-// it.
-func TestFieldsAt(t *testing.T) {
-	raw := []byte(`{"spec":{"a":{"x":1,"n":null},"t":"text","z":null,"l":[{"x":1},null]}}`)
-	for pointer, want := range map[string]workload.Field{
-		"/spec/a/x":   {Raw: "1", Depth: 3},
-		"/spec/a/y":   {Depth: 2},
-		"/spec/a/n":   {Depth: 2, IsNull: true},
-		"/spec/z/x":   {Depth: 1},
-		"/spec/z/x/y": {Depth: 1},
-		"/none/x":     {},
-		"/spec/t/x":   {Depth: blocked},
-		"/spec/l/0":   {Raw: `{"x":1}`, Depth: blocked},
-		"/spec/l/1":   {Depth: blocked},
-		"/spec/l/0/x": {Raw: "1", Depth: 4},
-		"/spec/l/0/y": {Depth: 3},
-	} {
-		if got, err := fieldsAt(raw, []path.Pointer{path.Pointer(pointer)}); err != nil || got[0] != want {
-			t.Errorf("%s is %+v, %v, want %+v", pointer, got, err, want)
-		}
-	}
-}
-
-// TestVeryDeepFields checks that the depth of a very deep field is not stored as the mark of a blocked field.
-func TestVeryDeepFields(t *testing.T) {
-	for depth, want := range map[int]uint8{3: 3, blocked - 1: blocked - 1, blocked: blocked - 1, 1000: blocked - 1} {
-		if got := small(depth); got != want {
-			t.Errorf("%d is kept as %d, want %d", depth, got, want)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"flyball.dev/flyball/engine/adapter/ledger"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -27,7 +28,7 @@ func (x *trial) nodeSet() map[string]any {
 
 func (x *trial) isSetSomewhere(raw string) bool {
 	return x.real != nil && slices.ContainsFunc(x.object(x.real).Ledger,
-		func(e workload.Entry) bool { return sameValue(e.Set, raw, len(x.w.amounts) > 0) })
+		func(e workload.Entry) bool { return workload.SameValue(e.Set, raw, len(x.w.amounts) > 0) })
 }
 
 // editList is an owner's change of the list as a whole. Elements without a name, now or at Flyball's write, are
@@ -37,7 +38,7 @@ func (x *trial) editList() {
 	element, added, n := rapid.IntRange(0, 3).Draw(x.T, "element"), x.nodeSet(), rapid.IntRange(0, 6).Draw(x.T, "n")
 	pointer := fmt.Sprintf("/spec/nodeSets/%d/count", element)
 	now := must(path.Probe(x.real.doc, path.Pointer(pointer)))
-	if op == "count" && (x.isSetSomewhere(integer(int64(n))) || same(now.Value.Raw(), integer(int64(n)))) {
+	if op == "count" && (x.isSetSomewhere(path.Integer(int64(n))) || path.Same(now.Value.Raw(), path.Integer(int64(n)))) {
 		return
 	}
 	byPlace := slices.ContainsFunc(x.object(x.real).Ledger, func(e workload.Entry) bool { return e.Place != "" })
@@ -110,7 +111,9 @@ func (x *trial) isOneTooMany(op string) bool {
 }
 
 // isUnclear reports whether the real object waits for a person to identify its list elements.
-func (x *trial) isUnclear() bool { return x.a.view(x.object(x.real)).unclearFault() != "" }
+func (x *trial) isUnclear() bool {
+	return ledger.NewView(x.a.Spec, x.object(x.real)).UnclearFault() != ""
+}
 
 // compareUnclear checks that the ledger still has the original of every count that differs from the owner's.
 func (x *trial) compareUnclear() {
@@ -128,7 +131,7 @@ func (x *trial) compareUnclear() {
 	for i, owner := range sets(x.shadow) {
 		is, was := string(must(json.Marshal(real[i]["count"]))), string(must(json.Marshal(owner["count"])))
 		if is != was && !slices.ContainsFunc(left, func(e workload.Entry) bool {
-			return sameValue(e.Set, is, len(x.w.amounts) > 0) && (e.Was == was || e.Was == "" && was == "null")
+			return workload.SameValue(e.Set, is, len(x.w.amounts) > 0) && (e.Was == was || e.Was == "" && was == "null")
 		}) {
 			x.Fatalf("the original %s of element %d, which is %s, is lost: %+v", was, i, is, left)
 		}

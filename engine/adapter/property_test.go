@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"pgregory.net/rapid"
 
-	"github.com/google/go-cmp/cmp"
-
+	"flyball.dev/flyball/engine/adapter/ledger"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -305,15 +305,15 @@ func (x *trial) apply(r Result, patches ...*workload.Patch) {
 		return
 	}
 	// An owner's change that enforcement has overwritten is lost to him, too: his shadow goes back.
-	now := x.a.view(x.object(x.real))
-	for _, l := range x.a.view(old).entries {
-		if now.holds(l.entry) && l.state != fieldSet && slices.Contains(r.Changed, l.entry.Pointer) {
-			if l.entry.WasNull {
-				x.shadow.set(l.entry.Pointer, "null")
+	now := ledger.NewView(x.a.Spec, x.object(x.real))
+	for _, l := range ledger.NewView(x.a.Spec, old).Entries {
+		if holds(now, l.Entry) && l.State != ledger.FieldSet && slices.Contains(r.Changed, l.Entry.Pointer) {
+			if l.Entry.WasNull {
+				x.shadow.set(l.Entry.Pointer, "null")
 			} else {
-				x.shadow.set(l.entry.Pointer, l.entry.Was)
+				x.shadow.set(l.Entry.Pointer, l.Entry.Was)
 			}
-			x.dropMade(l.entry, slices.DeleteFunc(slices.Clone(owners), func(p string) bool { return p == l.entry.Pointer }))
+			x.dropMade(l.Entry, slices.DeleteFunc(slices.Clone(owners), func(p string) bool { return p == l.Entry.Pointer }))
 		}
 	}
 }
@@ -329,19 +329,19 @@ func (x *trial) edit() {
 	value := rapid.SampledFrom(x.w.fields[pointer]).Draw(x.T, "value")
 	now := must(path.Probe(x.real.doc, path.Pointer(pointer))).Value.Raw()
 	e := x.object(x.real).Ledger.Find(pointer)
-	if e != nil && e.Pending && same(e.Prior, value) {
+	if e != nil && e.Pending && path.Same(e.Prior, value) {
 		return // it equals a lost write
 	}
 	if x.w.defaults != nil {
 		hasDefault := pointer == "/spec/power/level" || pointer == "/spec/power/fan/speed" // removed, it may come back as it was
-		if !same(now, value) && (value != "" || !hasDefault && x.shadow.value(pointer) != "") {
+		if !path.Same(now, value) && (value != "" || !hasDefault && x.shadow.value(pointer) != "") {
 			x.real.set(pointer, value)
 			x.shadow.set(pointer, value)
 			x.dropUndone(pointer, value)
 		}
 		return
 	}
-	if same(now, value) || e != nil && sameValue(e.Set, value, len(x.w.amounts) > 0) {
+	if path.Same(now, value) || e != nil && workload.SameValue(e.Set, value, len(x.w.amounts) > 0) {
 		return // no change, or one that equals Flyball's own
 	}
 	x.real.set(pointer, value)

@@ -26,11 +26,11 @@ suspend: [{set: [{path: .spec.off, value: true}]}]
 		want                               []Saving
 	}{
 		{"a count that was taken to zero", deploymentYAML, "Deployment/x", `"/spec/replicas":{"was":3,"set":0,` + by + `}`, `{"replicas":0}`,
-			[]Saving{{nights, 3}}},
+			[]Saving{{By: nights, Replicas: 3}}},
 		{"a count that was lowered", deploymentYAML, "Deployment/x", `"/spec/replicas":{"was":10,"set":4,` + by + `}`, `{"replicas":4}`,
-			[]Saving{{nights, 6}}},
+			[]Saving{{By: nights, Replicas: 6}}},
 		{"a count that was absent", deploymentYAML, "Deployment/x", `"/spec/replicas":{"set":0,` + by + `}`, `{"replicas":0}`,
-			[]Saving{{nights, 1}}},
+			[]Saving{{By: nights, Replicas: 1}}},
 		{"a count that was raised", deploymentYAML, "Deployment/x", `"/spec/replicas":{"was":2,"set":4,` + by + `}`, `{"replicas":4}`, nil},
 		{"somebody has scaled it since", deploymentYAML, "Deployment/x", `"/spec/replicas":{"was":3,"set":0,` + by + `}`, `{"replicas":2}`, nil},
 		{"set once and left to others", deploymentYAML, "Deployment/x", `"/spec/replicas":{"was":3,"set":1,"once":1,` + by + `}`,
@@ -40,9 +40,9 @@ suspend: [{set: [{path: .spec.off, value: true}]}]
 		{"two lists of one object", elasticYAML, "Elasticsearch/x",
 			`"/spec/nodeSets/0/count":{"was":3,"set":1,"element":"hot",` + by + `},"/spec/nodeSets/1/count":{"was":5,"set":1,"element":"cold",` +
 				by + `}`,
-			`{"nodeSets":[{"name":"hot","count":1},{"name":"cold","count":1}]}`, []Saving{{nights, 6}}},
+			`{"nodeSets":[{"name":"hot","count":1},{"name":"cold","count":1}]}`, []Saving{{By: nights, Replicas: 6}}},
 		{"switched off, the count left as it is", hibernating, "Ring/x", `"/spec/off":{"set":true,` + by + `}`, `{"size":3,"off":true}`,
-			[]Saving{{nights, 3}}},
+			[]Saving{{By: nights, Replicas: 3}}},
 		{"an amount and no number of replicas", hibernating, "Ring/x", `"/spec/size":{"was":"40Gi","set":0,` + by + `}`, `{"size":0}`, nil},
 		{"switched off, an amount left as it is", hibernating, "Ring/x", `"/spec/off":{"set":true,` + by + `}`, `{"size":"40Gi","off":true}`,
 			nil},

@@ -243,11 +243,11 @@ func (m *scaleModel) run(writes int) {
 	m.server.play(m.tb, m.a, m.plan, writes, func() {
 		switch now := m.count(); {
 		case m.plan.Size != nil && m.plan.Size.Once:
-			if now == integer(clamped(m.plan.Size.Value, m.plan.Within).Replicas) {
+			if now == path.Integer(m.within(m.plan.Size.Value.Replicas)) {
 				m.owner = now
 			}
 		case m.plan.Size == nil && m.plan.Within != nil && m.replicas() > 0:
-			if n := m.plan.Within.Clamp(m.replicas()); now == integer(n) && n != m.replicas() {
+			if n := m.plan.Within.Clamp(m.replicas()); now == path.Integer(n) && n != m.replicas() {
 				m.owner = now
 			}
 		}
@@ -261,9 +261,17 @@ func (m *scaleModel) run(writes int) {
 	}
 }
 
+// within returns a count inside the bounds of the plan.
+func (m *scaleModel) within(n int64) int64 {
+	if m.plan.Within == nil {
+		return n
+	}
+	return m.plan.Within.Clamp(n)
+}
+
 // replicas returns the meaning of the owner's count.
 func (m *scaleModel) replicas() int64 {
-	n, _ := m.a.components[0].read(m.owner)
+	n, _ := m.a.Components[0].Read(m.owner)
 	return n
 }
 
@@ -294,7 +302,7 @@ func (m *scaleModel) checkSettled() {
 	if m.plan.Size != nil {
 		want = m.plan.Size.Value.Of(workload.Component{Replicas: want})
 	}
-	got, _ := m.a.components[0].read(m.count())
+	got, _ := m.a.Components[0].Read(m.count())
 	switch {
 	case r.State == workload.StateOverridden && m.plan.Size.Since.After(m.touched):
 		m.Fatalf("nobody has changed the count, but: %s; %s", r.Message, m.server.doc)

@@ -8,6 +8,7 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
+	"flyball.dev/flyball/engine/adapter/ledger"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -25,7 +26,7 @@ func (s *server) written(manager string, before []byte) {
 	if s.tracked != nil {
 		for range 2 { // one default may ask for another
 			for _, pointer := range slices.Sorted(maps.Keys(s.defaults)) {
-				if at := s.value(pointer); kindOf(at) == "{" {
+				if at := s.value(pointer); strings.HasPrefix(at, "{") {
 					filled := must(jsonpatch.MergePatch([]byte(s.defaults[pointer]), []byte(at)))
 					s.doc = must(json.Marshal(withValue(decoded(s.doc), path.Pointer(pointer).Tokens(), string(filled))))
 				}
@@ -33,7 +34,7 @@ func (s *server) written(manager string, before []byte) {
 		}
 		was, is := leaves(before), leaves(s.doc)
 		for pointer, value := range is {
-			if same(was[pointer], value) {
+			if path.Same(was[pointer], value) {
 				continue
 			}
 			for _, theirs := range s.tracked {
@@ -129,9 +130,9 @@ func isHollow(raw string) bool {
 }
 
 // holds reports whether the ledger has an entry with the same values whose field still has the set value.
-func (v *view) holds(e workload.Entry) bool {
-	return slices.ContainsFunc(v.entries, func(l ledgerField) bool {
-		return l.state == fieldSet && l.entry.Pointer == e.Pointer && l.entry.Was == e.Was && l.entry.WasNull == e.WasNull && l.entry.Set == e.Set
+func holds(v *ledger.View, e workload.Entry) bool {
+	return slices.ContainsFunc(v.Entries, func(l ledger.TrackedField) bool {
+		return l.State == ledger.FieldSet && l.Entry.Pointer == e.Pointer && l.Entry.Was == e.Was && l.Entry.WasNull == e.WasNull && l.Entry.Set == e.Set
 	})
 }
 

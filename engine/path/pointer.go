@@ -105,3 +105,15 @@ func unescapeToken(token string) string {
 	// In this order, as RFC 6901 has it: ~01 is the key ~1, not a slash.
 	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 }
+
+// Common returns the number of leading tokens that two pointers have in common.
+func Common(a, b []string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// PointerOf returns the text of the pointer with the tokens.
+func PointerOf(tokens []string) string { return string(Pointer("").Append(tokens...)) }

@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/podplan"
@@ -118,7 +117,7 @@ func (r *Rollouts) takeTemplate(ctx context.Context, ref workload.Ref, v *decide
 		took, _ = r.Take(id, apply.Turn{Ref: ref}, v.Object.ResourceVersion, apply.Need{}, math.MaxInt, now)
 		return took, ""
 	}
-	template := adapter.InTemplate(v.Plan.Amounts, v.Kind.Adapter.Observe(v.Object).Allocations)
+	template := podplan.InTemplate(v.Plan.Amounts, v.Kind.Adapter.Observe(v.Object).Allocations)
 	if waits := r.askBudgets(ctx, ref, p, v.Result.MoreMemory, template); waits != "" {
 		return false, waits
 	}

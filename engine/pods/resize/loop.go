@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
-	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/podplan"
@@ -341,7 +340,7 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 		return l.giveBack(ctx, ref)
 	}
 	own := v.Kind.Adapter.Observe(v.Object).Allocations
-	want := wantOf(adapter.InPlace(v.Plan.Amounts, own))
+	want := wantOf(podplan.InPlace(v.Plan.Amounts, own))
 	n := Note{Policy: claim.By}
 	server, err := l.opts.Server()
 	if err != nil {

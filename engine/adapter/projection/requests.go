@@ -1,0 +1,70 @@
+package projection
+
+import (
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// TemplateRequests returns the requests of one pod of an object's template; nil if the adapter names no template or the
+// object has none.
+func (pr *Projection) TemplateRequests(raw []byte) (*workload.Requests, error) {
+	if pr.Template.Len() == 0 {
+		return nil, nil
+	}
+	pointer, err := pr.Template.Pointer()
+	if err != nil {
+		return nil, err
+	}
+	found, err := path.Probe(raw, pointer.Append("spec"))
+	if err != nil || found.Value.Type() != path.Object {
+		return nil, err
+	}
+	spec := gjson.Parse(found.Value.Raw())
+	return &workload.Requests{
+		MilliCPU:    podRequest(spec, "cpu", (*resource.Quantity).MilliValue),
+		MemoryBytes: podRequest(spec, "memory", (*resource.Quantity).Value),
+	}, nil
+}
+
+// podRequest adds up one resource like the scheduler: containers run together with init containers that always restart;
+// other init containers run one after the other before. Pod-level requests replace the sum, and the overhead of the
+// runtime is added.
+func podRequest(spec gjson.Result, name string, value func(*resource.Quantity) int64) int64 {
+	of := func(amounts gjson.Result) (int64, bool) {
+		amount := amounts.Get(name)
+		if !amount.Exists() {
+			return 0, false
+		}
+		q, ok := workload.ParseQuantity(amount.String())
+		return value(&q), ok
+	}
+	// For a container with a limit and no request, the API server requests the limit.
+	container := func(c gjson.Result) int64 {
+		n, ok := of(c.Get("resources.requests"))
+		if !ok {
+			n, _ = of(c.Get("resources.limits"))
+		}
+		return n
+	}
+	var before, beside, total int64
+	for _, c := range spec.Get("initContainers").Array() {
+		if c.Get("restartPolicy").String() == "Always" {
+			beside += container(c)
+			before = max(before, beside)
+			continue
+		}
+		before = max(before, beside+container(c))
+	}
+	for _, c := range spec.Get("containers").Array() {
+		total += container(c)
+	}
+	total = max(total+beside, before)
+	if n, ok := of(spec.Get("resources.requests")); ok {
+		total = n
+	}
+	overhead, _ := of(spec.Get("overhead"))
+	return total + overhead
+}

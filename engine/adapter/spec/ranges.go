@@ -1,0 +1,70 @@
+package spec
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter/projection"
+	"flyball.dev/flyball/engine/path"
+)
+
+// The ends of ranges in lists are elements too. These are their numbers in Element.Component, above the numbers of
+// counts and amounts.
+const (
+	LowEnds  = 254
+	HighEnds = 255
+)
+
+// EachBound is one end of the range that every element of a list has.
+type EachBound struct {
+	Bound
+	path path.Path // absolute
+	// Relative is the number of steps from an element to its bound.
+	Relative int
+}
+
+// boundsEach compiles one range per element of a list.
+func (c *compiler) boundsEach(at *field.Path, spec *v1alpha1.Bounds) {
+	each, ok := c.parse(at.Child("each"), spec.Each)
+	var names []path.Path
+	if spec.NameFrom != "" {
+		named, okName := c.plain(at.Child("nameFrom"), spec.NameFrom)
+		ok = ok && okName
+		names = append(names, each.Join(named))
+	}
+	if !ok {
+		return
+	}
+	if last := each.Steps()[each.Len()-1].Kind; last != path.Wildcard && last != path.Where {
+		c.invalid(at.Child("each"), spec.Each, "must end in [*] or a filter, which yields the elements of a list")
+		return
+	}
+	c.use(at.Child("each"), each, false, path.Object)
+	c.lastUse().ByPosition = spec.NameFrom == ""
+	if spec.NameFrom != "" {
+		c.use(at.Child("nameFrom"), names[0], false, path.String)
+	}
+	c.a.Lows = c.eachBound(at.Child("min"), spec.Min, spec.Encoding, each, names, LowEnds)
+	c.a.Highs = c.eachBound(at.Child("max"), spec.Max, spec.Encoding, each, names, HighEnds)
+}
+
+func (c *compiler) eachBound(at *field.Path, spec *v1alpha1.Bound, encoding v1alpha1.Encoding, each path.Path, names []path.Path,
+	component int) *EachBound {
+	if spec == nil {
+		return nil
+	}
+	c.boundNumbers(at, spec)
+	relative, ok := c.plain(at.Child("path"), spec.Path)
+	if !ok {
+		return nil
+	}
+	p := each.Join(relative)
+	if why := Forbidden(p.Steps()); why != "" {
+		c.invalid(at.Child("path"), spec.Path, "%s", why)
+		return nil
+	}
+	c.written = append(c.written, writtenPath{at.Child("path"), facetBounds, p})
+	c.use(at.Child("path"), p, true, boundType(encoding))
+	c.each = append(c.each, projection.NewList(c.each, component, each, p, false, names...))
+	return &EachBound{Bound: Bound{absent: spec.Default, Minimum: spec.Minimum, Unlimited: spec.Unlimited}, path: p, Relative: relative.Len()}
+}

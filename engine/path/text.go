@@ -1,0 +1,78 @@
+package path
+
+import (
+	"cmp"
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// Same compares two JSON texts; an empty one means an absent value.
+func Same(a, b string) bool {
+	return a == b || a != "" && b != "" && Equal(a, b)
+}
+
+// Compare orders two JSON numbers. It returns false if one of the texts is no number. Whole numbers are compared
+// exactly.
+func Compare(a, b string) (int, bool) {
+	x, errX := NewValue(a, "").Int64()
+	y, errY := NewValue(b, "").Int64()
+	if errX == nil && errY == nil {
+		return cmp.Compare(x, y), true
+	}
+	f, okF := float(a)
+	g, okG := float(b)
+	return cmp.Compare(f, g), okF && okG
+}
+
+func float(raw string) (float64, bool) {
+	if NewValue(raw, "").Type() != Number {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(raw, 64)
+	return f, err == nil
+}
+
+// Integer returns the JSON text of a whole number.
+func Integer(n int64) string { return strconv.FormatInt(n, 10) }
+
+// Natural parses a whole number that is not negative.
+func Natural(raw string) (int64, bool) {
+	n, err := strconv.ParseInt(raw, 10, 64)
+	if err != nil {
+		n, err = NewValue(raw, "").Int64() // 3.0 and 3e0 are numbers too
+	}
+	return n, err == nil && n >= 0
+}
+
+// NaturalText parses a whole number in a JSON string that is not negative.
+func NaturalText(raw string) (int64, bool) {
+	text, errText := NewValue(raw, "").Text()
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, errText == nil && err == nil && n >= 0
+}
+
+// Quote returns a JSON string.
+func Quote(s string) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string cannot fail to encode
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// Brief shortens a JSON text for messages.
+func Brief(raw string) string {
+	const limit = 40 // bytes
+	switch {
+	case raw == "":
+		return "absent"
+	case len(raw) > limit && raw[0] == '{':
+		return "{...}"
+	case len(raw) > limit && raw[0] == '[':
+		return "[...]"
+	case len(raw) > limit:
+		return strings.ToValidUTF8(raw[:limit], "") + "..."
+	}
+	return raw
+}
