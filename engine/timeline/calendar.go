@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline/face"
 )
 
@@ -16,9 +17,9 @@ type CalendarSpec struct {
 	// TimeZone is an IANA name. Empty: UTC.
 	TimeZone string
 	// Dates are single days and ranges of days.
-	Dates []DateSpec
+	Dates []v1alpha1.CalendarDate
 	// Yearly are days that come back every year.
-	Yearly []face.Yearly
+	Yearly []v1alpha1.CalendarYearly
 	// Days are days that the caller has computed, such as the holidays of a country.
 	Days []NamedDays
 	// Events are the events of a calendar file.
@@ -30,13 +31,6 @@ type CalendarSpec struct {
 // NamedDays are days with a name for messages.
 type NamedDays struct {
 	Days face.Set
-	Name string
-}
-
-// DateSpec is one day (Date) or a range of days (Start to End, both included), written 2006-01-02.
-type DateSpec struct {
-	Date, Start, End string
-	// Name describes the day in messages.
 	Name string
 }
 
@@ -89,7 +83,7 @@ func entryLabel(calendar, entry string) string {
 	}
 }
 
-func parseDate(d DateSpec, path *field.Path) (span, field.ErrorList) {
+func parseDate(d v1alpha1.CalendarDate, path *field.Path) (span, field.ErrorList) {
 	ranged := d.Start != "" || d.End != ""
 	switch {
 	case d.Date != "" && ranged:

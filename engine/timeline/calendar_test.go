@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/timeline/face"
 )
@@ -23,14 +24,14 @@ func TestRandomCalendarsAgainstAWalkOverEveryDay(t *testing.T) {
 		for range rapid.IntRange(0, 6).Draw(t, "dates") {
 			from := rapid.IntRange(10, 40).Draw(t, "from")
 			to := from + rapid.IntRange(0, 8).Draw(t, "length")
-			spec.Dates = append(spec.Dates, timeline.DateSpec{Start: date(from), End: date(to)})
+			spec.Dates = append(spec.Dates, v1alpha1.CalendarDate{Start: date(from), End: date(to)})
 			for day := from; day <= to; day++ {
 				listed[day] = true
 			}
 		}
 		for range rapid.IntRange(0, 4).Draw(t, "yearly") {
 			of := first.AddDate(0, 0, rapid.IntRange(0, 80).Draw(t, "day"))
-			spec.Yearly = append(spec.Yearly, face.Yearly{Month: int(of.Month()), Day: of.Day()})
+			spec.Yearly = append(spec.Yearly, v1alpha1.CalendarYearly{Month: int32(of.Month()), Day: int32(of.Day())})
 			for day := range days {
 				d := first.AddDate(0, 0, day)
 				listed[day] = listed[day] || d.Month() == of.Month() && d.Day() == of.Day()

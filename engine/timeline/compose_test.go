@@ -4,19 +4,19 @@ import (
 	"testing"
 	"time"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
-	"flyball.dev/flyball/engine/timeline/face"
 )
 
 func TestCalendar(t *testing.T) {
 	holidays := mustCalendar(t, "holidays", timeline.CalendarSpec{
 		TimeZone: "Europe/Berlin",
-		Dates: []timeline.DateSpec{
+		Dates: []v1alpha1.CalendarDate{
 			{Date: "2026-12-24"},
 			{Start: "2026-12-27", End: "2026-12-31", Name: "between the years"},
 			{Start: "2026-12-28", End: "2026-12-29", Name: "hidden behind the first"},
 		},
-		Yearly: []face.Yearly{
+		Yearly: []v1alpha1.CalendarYearly{
 			{Month: 1, Day: 1, Name: "New Year"}, {Month: 2, Day: 29, Name: "leap day"},
 			{Month: 12, Day: 25, Name: "Christmas"}, {Month: 12, Day: 26, Name: "Christmas"},
 		},
@@ -30,25 +30,25 @@ func TestCalendar(t *testing.T) {
 		{"2028-02-29T12:00:00Z", true, "2028-02-28T23:00:00Z", "2028-02-29T23:00:00Z", "holidays: leap day"},
 	})
 
-	var everyDay []face.Yearly
+	var everyDay []v1alpha1.CalendarYearly
 	for day := time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() == 2028; day = day.AddDate(0, 0, 1) {
-		everyDay = append(everyDay, face.Yearly{Month: int(day.Month()), Day: day.Day()})
+		everyDay = append(everyDay, v1alpha1.CalendarYearly{Month: int32(day.Month()), Day: int32(day.Day())})
 	}
 	check(t, mustCalendar(t, "all", timeline.CalendarSpec{Yearly: everyDay}), []moment{
 		{"2026-06-15T12:00:00Z", true, "", "", "all"},
 	})
 	check(t, mustCalendar(t, "none", timeline.CalendarSpec{}), []moment{{"2026-06-15T12:00:00Z", false, "", "", ""}})
-	check(t, mustCalendar(t, "past", timeline.CalendarSpec{Dates: []timeline.DateSpec{{Date: "2020-05-01"}}}), []moment{
+	check(t, mustCalendar(t, "past", timeline.CalendarSpec{Dates: []v1alpha1.CalendarDate{{Date: "2020-05-01"}}}), []moment{
 		{"2026-06-15T12:00:00Z", false, "2020-05-02T00:00:00Z", "", ""},
 	})
 }
 
 // TestDatesThatHoldOthers: dates that contain or overlap others become one run of days, in any order of the dates.
 func TestDatesThatHoldOthers(t *testing.T) {
-	january, early := timeline.DateSpec{Start: "2026-01-01", End: "2026-01-31", Name: "january"},
-		timeline.DateSpec{Date: "2026-01-05", Name: "early"}
-	late := timeline.DateSpec{Start: "2026-01-20", End: "2026-02-10", Name: "late"}
-	for _, dates := range [][]timeline.DateSpec{{january, early, late}, {late, early, january}} {
+	january, early := v1alpha1.CalendarDate{Start: "2026-01-01", End: "2026-01-31", Name: "january"},
+		v1alpha1.CalendarDate{Date: "2026-01-05", Name: "early"}
+	late := v1alpha1.CalendarDate{Start: "2026-01-20", End: "2026-02-10", Name: "late"}
+	for _, dates := range [][]v1alpha1.CalendarDate{{january, early, late}, {late, early, january}} {
 		check(t, mustCalendar(t, "", timeline.CalendarSpec{Dates: dates}), []moment{
 			{"2025-12-31T12:00:00Z", false, "", "2026-01-01T00:00:00Z", ""},
 			{"2026-01-15T12:00:00Z", true, "2026-01-01T00:00:00Z", "2026-02-11T00:00:00Z", "january"},
@@ -57,14 +57,14 @@ func TestDatesThatHoldOthers(t *testing.T) {
 			{"2026-02-11T00:00:00Z", false, "2026-02-11T00:00:00Z", "", ""},
 		})
 	}
-	check(t, mustCalendar(t, "", timeline.CalendarSpec{Dates: []timeline.DateSpec{january, early}}), []moment{
+	check(t, mustCalendar(t, "", timeline.CalendarSpec{Dates: []v1alpha1.CalendarDate{january, early}}), []moment{
 		{"2026-01-15T12:00:00Z", true, "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z", "january"},
 	})
 }
 
 // TestAUnionOfOne: a union of one timeline equals the timeline.
 func TestAUnionOfOne(t *testing.T) {
-	day := mustWindow(t, timeline.WindowSpec{Name: "day", From: "08:00", To: "20:00"}, "Europe/Berlin")
+	day := mustWindow(t, v1alpha1.Window{Name: "day", From: "08:00", To: "20:00"}, "Europe/Berlin")
 	check(t, timeline.Union(day), []moment{
 		{"2026-06-15T12:00:00Z", true, "2026-06-15T06:00:00Z", "2026-06-15T18:00:00Z", "day"},
 		{"2026-06-15T20:00:00Z", false, "2026-06-15T18:00:00Z", "2026-06-16T06:00:00Z", ""},
@@ -75,41 +75,41 @@ func TestAUnionOfOne(t *testing.T) {
 }
 
 func TestWindowsThatTouchHaveNoTransitionBetween(t *testing.T) {
-	day := timeline.WindowSpec{Name: "day", From: "08:00", To: "20:00"}
-	night := timeline.WindowSpec{Name: "night", From: "20:00", To: "08:00"}
-	lunch := timeline.WindowSpec{Name: "lunch", Cron: "0 20 * * 1", Duration: 2 * time.Hour}
-	alarm := timeline.WindowSpec{Name: "long night", Cron: "0 20 * * *", Duration: 13 * time.Hour}
-	short := timeline.WindowSpec{Name: "short night", Cron: "0 20 * * *", Duration: 12 * time.Hour}
-	range1 := timeline.WindowSpec{Name: "first", Start: "2026-06-01", End: "2026-06-10"}
-	range2 := timeline.WindowSpec{Name: "second", Start: "2026-06-11T00:00:00Z", End: "2026-06-12T00:00:00Z"}
+	day := v1alpha1.Window{Name: "day", From: "08:00", To: "20:00"}
+	night := v1alpha1.Window{Name: "night", From: "20:00", To: "08:00"}
+	lunch := v1alpha1.Window{Name: "lunch", Cron: "0 20 * * 1", Duration: lasting(2 * time.Hour)}
+	alarm := v1alpha1.Window{Name: "long night", Cron: "0 20 * * *", Duration: lasting(13 * time.Hour)}
+	short := v1alpha1.Window{Name: "short night", Cron: "0 20 * * *", Duration: lasting(12 * time.Hour)}
+	range1 := v1alpha1.Window{Name: "first", Start: "2026-06-01", End: "2026-06-10"}
+	range2 := v1alpha1.Window{Name: "second", Start: "2026-06-11T00:00:00Z", End: "2026-06-12T00:00:00Z"}
 	tests := []struct {
 		reason  string
 		zone    string
-		specs   []timeline.WindowSpec
+		specs   []v1alpha1.Window
 		moments []moment
 	}{
-		{"two windows that make up the day, in a zone with summer time", "Europe/Skopje", []timeline.WindowSpec{day, night}, []moment{
+		{"two windows that make up the day, in a zone with summer time", "Europe/Skopje", []v1alpha1.Window{day, night}, []moment{
 			{"2026-06-15T12:00:00Z", true, "", "", "day"},
 			{"2026-06-15T22:00:00Z", true, "", "", "night"},
 		}},
-		{"a hand-over from weekdays to a cron", "UTC", []timeline.WindowSpec{day, lunch}, []moment{
+		{"a hand-over from weekdays to a cron", "UTC", []v1alpha1.Window{day, lunch}, []moment{
 			{"2026-06-15T20:00:00Z", true, "2026-06-15T08:00:00Z", "2026-06-15T22:00:00Z", "lunch"},
 		}},
-		{"a hand-over from dates to instants", "UTC", []timeline.WindowSpec{range1, range2}, []moment{
+		{"a hand-over from dates to instants", "UTC", []v1alpha1.Window{range1, range2}, []moment{
 			{"2026-06-11T12:00:00Z", true, "2026-06-01T00:00:00Z", "2026-06-12T00:00:00Z", "second"},
 			{"2026-06-12T00:00:00Z", false, "2026-06-12T00:00:00Z", "", ""},
 		}},
-		{"elapsed hours that always reach the wall clock's morning", "Europe/Skopje", []timeline.WindowSpec{day, alarm}, []moment{
+		{"elapsed hours that always reach the wall clock's morning", "Europe/Skopje", []v1alpha1.Window{day, alarm}, []moment{
 			{"2026-10-25T06:30:00Z", true, "", "", "long night"},
 		}},
-		{"elapsed hours that the twenty-fifth hour leaves short", "Europe/Skopje", []timeline.WindowSpec{day, short}, []moment{
+		{"elapsed hours that the twenty-fifth hour leaves short", "Europe/Skopje", []v1alpha1.Window{day, short}, []moment{
 			{"2026-10-25T06:30:00Z", false, "2026-10-25T06:00:00Z", "2026-10-25T07:00:00Z", ""},
 			{"2026-10-25T07:00:00Z", true, "2026-10-25T07:00:00Z", "2027-10-31T06:00:00Z", "day"},
 		}},
-		{"the first window gives the name", "UTC", []timeline.WindowSpec{night, lunch}, []moment{
+		{"the first window gives the name", "UTC", []v1alpha1.Window{night, lunch}, []moment{
 			{"2026-06-15T20:30:00Z", true, "2026-06-15T20:00:00Z", "2026-06-16T08:00:00Z", "night"},
 		}},
-		{"a question beyond the years that are worked out beforehand", "UTC", []timeline.WindowSpec{night, lunch}, []moment{
+		{"a question beyond the years that are worked out beforehand", "UTC", []v1alpha1.Window{night, lunch}, []moment{
 			{"2150-06-15T12:00:00Z", false, "2150-06-15T08:00:00Z", "2150-06-15T20:00:00Z", ""},
 			{"2150-06-15T21:00:00Z", true, "2150-06-15T20:00:00Z", "2150-06-16T08:00:00Z", "night"},
 		}},
@@ -123,9 +123,9 @@ func TestWindowsThatTouchHaveNoTransitionBetween(t *testing.T) {
 func TestOverride(t *testing.T) {
 	base := mustPair(t, "0 8 * * 1-5", "0 20 * * 1-5", "UTC")
 	closed := mustCalendar(t, "closed", timeline.CalendarSpec{
-		Dates: []timeline.DateSpec{{Date: "2026-06-16", Name: "outing"}, {Date: "2026-06-18"}},
+		Dates: []v1alpha1.CalendarDate{{Date: "2026-06-16", Name: "outing"}, {Date: "2026-06-18"}},
 	})
-	release := mustCalendar(t, "release", timeline.CalendarSpec{Dates: []timeline.DateSpec{{Start: "2026-06-18", End: "2026-06-20"}}})
+	release := mustCalendar(t, "release", timeline.CalendarSpec{Dates: []v1alpha1.CalendarDate{{Start: "2026-06-18", End: "2026-06-20"}}})
 	monday := moment{"2026-06-15T12:00:00Z", true, "2026-06-15T08:00:00Z", "2026-06-15T20:00:00Z", "upscale"}
 	outing := moment{"2026-06-16T12:00:00Z", false, "2026-06-15T20:00:00Z", "2026-06-17T08:00:00Z", "closed: outing"}
 	rest := []moment{
@@ -141,13 +141,13 @@ func TestOverride(t *testing.T) {
 }
 
 func TestNot(t *testing.T) {
-	night := mustWindow(t, timeline.WindowSpec{Name: "night", Days: []string{"Mon"}, From: "20:00", To: "08:00"}, "UTC")
+	night := mustWindow(t, v1alpha1.Window{Name: "night", Days: []v1alpha1.Day{"Mon"}, From: "20:00", To: "08:00"}, "UTC")
 	check(t, timeline.Not(night), []moment{
 		{"2026-06-15T21:00:00Z", false, "2026-06-15T20:00:00Z", "2026-06-16T08:00:00Z", "night"},
 		{"2026-06-16T08:00:00Z", true, "2026-06-16T08:00:00Z", "2026-06-22T20:00:00Z", ""},
 	})
 	check(t, timeline.Not(timeline.Timeline{}), []moment{{"2026-06-16T08:00:00Z", true, "", "", ""}})
-	june := mustWindow(t, timeline.WindowSpec{Name: "june", Start: "2026-06-01", End: "2026-06-30"}, "UTC")
+	june := mustWindow(t, v1alpha1.Window{Name: "june", Start: "2026-06-01", End: "2026-06-30"}, "UTC")
 	check(t, timeline.Union(timeline.Not(june), mustCalendar(t, "past", timeline.CalendarSpec{})), []moment{
 		{"2026-05-15T12:00:00Z", true, "", "2026-06-01T00:00:00Z", ""},
 		{"2026-06-15T12:00:00Z", false, "2026-06-01T00:00:00Z", "2026-07-01T00:00:00Z", "june"},
@@ -158,8 +158,8 @@ func TestNot(t *testing.T) {
 
 func TestString(t *testing.T) {
 	const zone = "Europe/Skopje"
-	workdays := []string{"Fri", "Mon", "Tue", "Wed", "Thu"}
-	nights := timeline.WindowSpec{Name: "nights", Days: workdays, From: "20:00", To: "08:00"}
+	workdays := []v1alpha1.Day{"Fri", "Mon", "Tue", "Wed", "Thu"}
+	nights := v1alpha1.Window{Name: "nights", Days: workdays, From: "20:00", To: "08:00"}
 	tests := []struct {
 		got  timeline.Timeline
 		want string
@@ -167,15 +167,15 @@ func TestString(t *testing.T) {
 		{timeline.Timeline{}, "never"},
 		{mustPair(t, "0 8 * * 1-5", "0 20 * * 1-5", zone), "up 0 8 * * 1-5, down 0 20 * * 1-5 Europe/Skopje"},
 		{mustWindow(t, nights, zone), "window nights: Mon-Fri 20:00-08:00 Europe/Skopje"},
-		{mustWindow(t, timeline.WindowSpec{From: "08:00", To: "24:00"}, ""), "window daily 08:00-24:00 UTC"},
-		{mustWindow(t, timeline.WindowSpec{Days: []string{"Sat", "Sun", "Tue"}, From: "08:00", To: "09:00"}, ""),
+		{mustWindow(t, v1alpha1.Window{From: "08:00", To: "24:00"}, ""), "window daily 08:00-24:00 UTC"},
+		{mustWindow(t, v1alpha1.Window{Days: []v1alpha1.Day{"Sat", "Sun", "Tue"}, From: "08:00", To: "09:00"}, ""),
 			"window Tue,Sat,Sun 08:00-09:00 UTC"},
-		{mustWindow(t, timeline.WindowSpec{Days: []string{"Mon", "Tue", "Wed", "Sat"}, From: "08:00", To: "09:00"}, ""),
+		{mustWindow(t, v1alpha1.Window{Days: []v1alpha1.Day{"Mon", "Tue", "Wed", "Sat"}, From: "08:00", To: "09:00"}, ""),
 			"window Mon-Wed,Sat 08:00-09:00 UTC"},
-		{mustWindow(t, timeline.WindowSpec{Name: "p", Cron: "0 2 * * 6", Duration: 90 * time.Minute}, ""),
+		{mustWindow(t, v1alpha1.Window{Name: "p", Cron: "0 2 * * 6", Duration: lasting(90 * time.Minute)}, ""),
 			"window p: 0 2 * * 6 for 1h30m UTC"},
-		{mustWindow(t, timeline.WindowSpec{Cron: "0 2 * * 6", Duration: 4 * time.Hour}, ""), "window 0 2 * * 6 for 4h UTC"},
-		{mustWindow(t, timeline.WindowSpec{Name: "y", Start: "2026-12-24", End: "2027-01-02"}, zone),
+		{mustWindow(t, v1alpha1.Window{Cron: "0 2 * * 6", Duration: lasting(4 * time.Hour)}, ""), "window 0 2 * * 6 for 4h UTC"},
+		{mustWindow(t, v1alpha1.Window{Name: "y", Start: "2026-12-24", End: "2027-01-02"}, zone),
 			"window y: 2026-12-24 to 2027-01-02 Europe/Skopje"},
 		{timeline.Override(mustWindow(t, nights, zone),
 			timeline.Effect{During: mustCalendar(t, "holidays", timeline.CalendarSpec{})}),
@@ -188,7 +188,7 @@ func TestString(t *testing.T) {
 		}
 	}
 	saturday := utc(t, "2026-06-20T03:00:00Z")
-	unnamed := mustWindow(t, timeline.WindowSpec{Cron: "0 2 * * 6", Duration: 4 * time.Hour}, "").At(saturday).Name
+	unnamed := mustWindow(t, v1alpha1.Window{Cron: "0 2 * * 6", Duration: lasting(4 * time.Hour)}, "").At(saturday).Name
 	named := mustWindow(t, nights, zone).At(saturday).Name
 	if unnamed != "0 2 * * 6 for 4h UTC" || named != "nights" {
 		t.Errorf("names are %q and %q", unnamed, named)
@@ -196,13 +196,13 @@ func TestString(t *testing.T) {
 }
 
 func TestTheEndsOfTime(t *testing.T) {
-	thursday := timeline.WindowSpec{Name: "first", Days: []string{"Thu"}, From: "00:00", To: "24:00"}
+	thursday := v1alpha1.Window{Name: "first", Days: []v1alpha1.Day{"Thu"}, From: "00:00", To: "24:00"}
 	check(t, mustWindow(t, thursday, "America/New_York"), []moment{
 		{"1970-01-01T12:00:00Z", true, "", "1970-01-02T05:00:00Z", "first"},
 	})
-	all := timeline.WindowSpec{Name: "all", Start: "1970-01-01T00:00:00Z", End: "9999-12-31T23:00:00-01:00"}
+	all := v1alpha1.Window{Name: "all", Start: "1970-01-01T00:00:00Z", End: "9999-12-31T23:00:00-01:00"}
 	check(t, mustWindow(t, all, "UTC"), []moment{{"2026-06-15T12:00:00Z", true, "", "", "all"}})
-	friday := timeline.WindowSpec{Name: "last", Days: []string{"Fri"}, From: "00:00", To: "24:00"}
+	friday := v1alpha1.Window{Name: "last", Days: []v1alpha1.Day{"Fri"}, From: "00:00", To: "24:00"}
 	check(t, mustWindow(t, friday, "Europe/Skopje"), []moment{
 		{"9999-12-31T12:00:00Z", true, "9999-12-30T23:00:00Z", "", "last"},
 	})

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
 )
 
@@ -41,7 +42,7 @@ func TestFormsOfCron(t *testing.T) {
 	}
 	for _, tt := range tests {
 		open := func(cron string) timeline.Timeline {
-			return mustWindow(t, timeline.WindowSpec{Cron: cron, Duration: time.Minute}, "Europe/Skopje")
+			return mustWindow(t, v1alpha1.Window{Cron: cron, Duration: lasting(time.Minute)}, "Europe/Skopje")
 		}
 		got, want := open(tt.form), open(tt.same)
 		at := utc(t, "2026-01-01T12:00:00Z")

@@ -3,6 +3,7 @@ package timeline_test
 import (
 	"time"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
 )
 
@@ -21,7 +22,10 @@ func mustZone(t fataler, name string) *time.Location {
 	return loc
 }
 
-func mustWindow(t fataler, spec timeline.WindowSpec, zone string) timeline.Timeline {
+// lasting returns a duration in the form of the API.
+func lasting(d time.Duration) v1alpha1.Duration { return v1alpha1.Duration(d.String()) }
+
+func mustWindow(t fataler, spec v1alpha1.Window, zone string) timeline.Timeline {
 	t.Helper()
 	w, errs := timeline.ParseWindow(spec, mustZone(t, zone), nil)
 	if len(errs) > 0 {
@@ -30,7 +34,7 @@ func mustWindow(t fataler, spec timeline.WindowSpec, zone string) timeline.Timel
 	return w
 }
 
-func mustWindows(t fataler, zone string, specs ...timeline.WindowSpec) timeline.Timeline {
+func mustWindows(t fataler, zone string, specs ...v1alpha1.Window) timeline.Timeline {
 	t.Helper()
 	loc := mustZone(t, zone)
 	var ws []timeline.Timeline

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
 )
 
@@ -31,13 +32,13 @@ func TestTheEarlierOfTwoInstants(t *testing.T) {
 // TestAroundAnHourThatIsRepeated: a cron of every hour fires twice in the repeated hour, and the window before the
 // second firing is the window of the first firing.
 func TestAroundAnHourThatIsRepeated(t *testing.T) {
-	hourly := mustWindow(t, timeline.WindowSpec{Name: "hourly", Cron: "30 * * * *", Duration: 10 * time.Minute}, "Europe/Berlin")
+	hourly := mustWindow(t, v1alpha1.Window{Name: "hourly", Cron: "30 * * * *", Duration: lasting(10 * time.Minute)}, "Europe/Berlin")
 	check(t, hourly, []moment{
 		{"2026-10-25T00:35:00Z", true, "2026-10-25T00:30:00Z", "2026-10-25T00:40:00Z", "hourly"},
 		{"2026-10-25T01:10:00Z", false, "2026-10-25T00:40:00Z", "2026-10-25T01:30:00Z", ""},
 		{"2026-10-25T01:35:00Z", true, "2026-10-25T01:30:00Z", "2026-10-25T01:40:00Z", "hourly"},
 	})
-	behind := mustWindow(t, timeline.WindowSpec{Name: "hourly", Cron: "30 * * * *", Duration: 10 * time.Minute}, "America/New_York")
+	behind := mustWindow(t, v1alpha1.Window{Name: "hourly", Cron: "30 * * * *", Duration: lasting(10 * time.Minute)}, "America/New_York")
 	check(t, behind, []moment{
 		{"2026-11-01T06:10:00Z", false, "2026-11-01T05:40:00Z", "2026-11-01T06:30:00Z", ""},
 	})

@@ -4,13 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
 )
 
 func TestApart(t *testing.T) {
-	window := func(spec timeline.WindowSpec) timeline.Timeline { return mustWindow(t, spec, "Europe/Skopje") }
-	days := func(from, to string, on ...string) timeline.Timeline {
-		return window(timeline.WindowSpec{Days: on, From: from, To: to})
+	window := func(spec v1alpha1.Window) timeline.Timeline { return mustWindow(t, spec, "Europe/Skopje") }
+	days := func(from, to string, on ...v1alpha1.Day) timeline.Timeline {
+		return window(v1alpha1.Window{Days: on, From: from, To: to})
 	}
 	from := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	until := from.AddDate(1, 0, 0)
@@ -27,10 +28,10 @@ func TestApart(t *testing.T) {
 		{"one is never on", timeline.Timeline{}, days("09:00", "12:00"), 10, true},
 		{"one is always on", timeline.Not(timeline.Timeline{}), days("09:00", "12:00"), 10, false},
 		{"both on now", days("00:00", "24:00"), days("00:00", "24:00"), 10, false},
-		{"once a year, on a day of the other", window(timeline.WindowSpec{Cron: "0 9 24 12 *", Duration: time.Hour}), days("09:00", "10:00"),
+		{"once a year, on a day of the other", window(v1alpha1.Window{Cron: "0 9 24 12 *", Duration: lasting(time.Hour)}), days("09:00", "10:00"),
 			2000, false},
 		{"beyond the looks nothing is certain", days("09:00", "12:00"), days("12:00", "15:00"), 200, false},
-		{"in common after the last instant only", window(timeline.WindowSpec{Start: "2027-12-24", End: "2027-12-25"}), days("00:00", "24:00"), 10,
+		{"in common after the last instant only", window(v1alpha1.Window{Start: "2027-12-24", End: "2027-12-25"}), days("00:00", "24:00"), 10,
 			true},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {

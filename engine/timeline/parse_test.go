@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
-	"flyball.dev/flyball/engine/timeline/face"
 )
 
 func TestLoadZone(t *testing.T) {
@@ -47,47 +47,47 @@ func TestParseWindowRefuses(t *testing.T) {
 	const hour = time.Hour
 	tests := []struct {
 		reason string
-		spec   timeline.WindowSpec
+		spec   v1alpha1.Window
 		want   []string
 		detail string
 	}{
-		{"no form", timeline.WindowSpec{Name: "w"}, []string{"w: FieldValueRequired"}, "set from and to"},
-		{"two forms", timeline.WindowSpec{From: "08:00", To: "09:00", Start: "2026-01-01", End: "2026-01-02"},
+		{"no form", v1alpha1.Window{Name: "w"}, []string{"w: FieldValueRequired"}, "set from and to"},
+		{"two forms", v1alpha1.Window{From: "08:00", To: "09:00", Start: "2026-01-01", End: "2026-01-02"},
 			[]string{"w: FieldValueInvalid"}, "more than one form, use one of: days, from, to; start, end"},
-		{"to alone", timeline.WindowSpec{Days: []string{"Mon"}, To: "08:00"}, []string{"w.from: FieldValueRequired"}, "a time such as 08:00"},
-		{"an unknown weekday is not every day", timeline.WindowSpec{Days: []string{"Mon", "Funday"}, From: "08:00", To: "09:00"},
+		{"to alone", v1alpha1.Window{Days: []v1alpha1.Day{"Mon"}, To: "08:00"}, []string{"w.from: FieldValueRequired"}, "a time such as 08:00"},
+		{"an unknown weekday is not every day", v1alpha1.Window{Days: []v1alpha1.Day{"Mon", "Funday"}, From: "08:00", To: "09:00"},
 			[]string{"w.days[1]: FieldValueNotSupported"}, `"Mon"`},
-		{"a weekday twice", timeline.WindowSpec{Days: []string{"Mon", "Mon"}, From: "08:00", To: "09:00"},
+		{"a weekday twice", v1alpha1.Window{Days: []v1alpha1.Day{"Mon", "Mon"}, From: "08:00", To: "09:00"},
 			[]string{"w.days[1]: FieldValueDuplicate"}, ""},
-		{"an empty window", timeline.WindowSpec{From: "08:00", To: "08:00"},
+		{"an empty window", v1alpha1.Window{From: "08:00", To: "08:00"},
 			[]string{"w.to: FieldValueInvalid"}, "write from 00:00 to 24:00 for whole days"},
-		{"from midnight to midnight", timeline.WindowSpec{From: "00:00", To: "00:00"},
+		{"from midnight to midnight", v1alpha1.Window{From: "00:00", To: "00:00"},
 			[]string{"w.to: FieldValueInvalid"}, "write from 00:00 to 24:00 for whole days"},
-		{"24:00 is no start", timeline.WindowSpec{From: "24:00", To: "08:00"},
+		{"24:00 is no start", v1alpha1.Window{From: "24:00", To: "08:00"},
 			[]string{"w.from: FieldValueInvalid"}, "24-hour clock"},
-		{"an hour that is none", timeline.WindowSpec{From: "08:00", To: "25:00"}, []string{"w.to: FieldValueInvalid"}, "24-hour clock"},
-		{"a short time", timeline.WindowSpec{From: "8:00", To: "9:00"},
+		{"an hour that is none", v1alpha1.Window{From: "08:00", To: "25:00"}, []string{"w.to: FieldValueInvalid"}, "24-hour clock"},
+		{"a short time", v1alpha1.Window{From: "8:00", To: "9:00"},
 			[]string{"w.from: FieldValueInvalid", "w.to: FieldValueInvalid"}, "24-hour clock"},
-		{"a fraction", timeline.WindowSpec{From: "08:00:00.5", To: "09:00"}, []string{"w.from: FieldValueInvalid"}, "24-hour clock"},
-		{"cron without duration", timeline.WindowSpec{Cron: "0 2 * * *"}, []string{"w.duration: FieldValueRequired"}, "such as 4h"},
-		{"duration without cron", timeline.WindowSpec{Duration: hour}, []string{"w.cron: FieldValueInvalid"}, "five fields"},
-		{"a negative duration", timeline.WindowSpec{Cron: "0 2 * * *", Duration: -hour},
+		{"a fraction", v1alpha1.Window{From: "08:00:00.5", To: "09:00"}, []string{"w.from: FieldValueInvalid"}, "24-hour clock"},
+		{"cron without duration", v1alpha1.Window{Cron: "0 2 * * *"}, []string{"w.duration: FieldValueRequired"}, "such as 4h"},
+		{"duration without cron", v1alpha1.Window{Duration: lasting(hour)}, []string{"w.cron: FieldValueInvalid"}, "five fields"},
+		{"a negative duration", v1alpha1.Window{Cron: "0 2 * * *", Duration: lasting(-hour)},
 			[]string{"w.duration: FieldValueInvalid"}, "must be positive"},
-		{"a fraction of a second", timeline.WindowSpec{Cron: "0 2 * * *", Duration: 1500 * time.Millisecond},
+		{"a fraction of a second", v1alpha1.Window{Cron: "0 2 * * *", Duration: lasting(1500 * time.Millisecond)},
 			[]string{"w.duration: FieldValueInvalid"}, "whole seconds"},
-		{"end alone", timeline.WindowSpec{End: "2026-01-01"}, []string{"w.start: FieldValueRequired"}, "has a start"},
-		{"start alone", timeline.WindowSpec{Start: "2026-01-01"}, []string{"w.end: FieldValueRequired"}, "has an end"},
-		{"a date that is none", timeline.WindowSpec{Start: "2026-02-30", End: "2026-03-01"},
+		{"end alone", v1alpha1.Window{End: "2026-01-01"}, []string{"w.start: FieldValueRequired"}, "has a start"},
+		{"start alone", v1alpha1.Window{Start: "2026-01-01"}, []string{"w.end: FieldValueRequired"}, "has an end"},
+		{"a date that is none", v1alpha1.Window{Start: "2026-02-30", End: "2026-03-01"},
 			[]string{"w.start: FieldValueInvalid"}, "a date such as"},
-		{"an instant without zone", timeline.WindowSpec{Start: "2026-02-20T00:00:00", End: "2026-03-01T00:00:00Z"},
+		{"an instant without zone", v1alpha1.Window{Start: "2026-02-20T00:00:00", End: "2026-03-01T00:00:00Z"},
 			[]string{"w.start: FieldValueInvalid"}, "an instant such as"},
-		{"a fraction of an instant", timeline.WindowSpec{Start: "2026-02-20T00:00:00.5Z", End: "2026-03-01T00:00:00Z"},
+		{"a fraction of an instant", v1alpha1.Window{Start: "2026-02-20T00:00:00.5Z", End: "2026-03-01T00:00:00Z"},
 			[]string{"w.start: FieldValueInvalid"}, "whole second"},
-		{"a date and an instant", timeline.WindowSpec{Start: "2026-02-20", End: "2026-03-01T00:00:00Z"},
+		{"a date and an instant", v1alpha1.Window{Start: "2026-02-20", End: "2026-03-01T00:00:00Z"},
 			[]string{"w.end: FieldValueInvalid"}, "must be a date if start is"},
-		{"dates the wrong way round", timeline.WindowSpec{Start: "2026-02-20", End: "2026-02-19"},
+		{"dates the wrong way round", v1alpha1.Window{Start: "2026-02-20", End: "2026-02-19"},
 			[]string{"w.end: FieldValueInvalid"}, "after start"},
-		{"instants that leave nothing", timeline.WindowSpec{Start: "2026-02-20T00:00:00Z", End: "2026-02-20T01:00:00+01:00"},
+		{"instants that leave nothing", v1alpha1.Window{Start: "2026-02-20T00:00:00Z", End: "2026-02-20T01:00:00+01:00"},
 			[]string{"w.end: FieldValueInvalid"}, "after start"},
 	}
 	for _, tt := range tests {
@@ -148,7 +148,7 @@ func TestPairRefuses(t *testing.T) {
 func TestParseCalendarRefuses(t *testing.T) {
 	spec := timeline.CalendarSpec{
 		TimeZone: "Mars/Olympus",
-		Dates: []timeline.DateSpec{
+		Dates: []v1alpha1.CalendarDate{
 			{},
 			{Date: "2026-01-01", End: "2026-01-02"},
 			{Date: "2027-02-29"},
@@ -156,7 +156,7 @@ func TestParseCalendarRefuses(t *testing.T) {
 			{Start: "2026-01-02"},
 			{Start: "2026-01-02", End: "2026-01-02"},
 		},
-		Yearly: []face.Yearly{
+		Yearly: []v1alpha1.CalendarYearly{
 			{Month: 13, Day: 1}, {Month: 0, Day: 1}, {Month: 2, Day: 30}, {Month: 4, Day: 0}, {Month: 2, Day: 29},
 		},
 	}

@@ -8,48 +8,37 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline/face"
 )
 
-// WindowSpec describes a window in exactly one of three forms: Days with the times From and To; Cron with Duration or
-// Until; or Start and End.
-type WindowSpec struct {
-	// Name is the name in messages; it may be empty.
-	Name string
-	// Days are the weekdays on which the window starts: Mon, Tue, Wed, Thu, Fri, Sat, Sun. Empty: every day.
-	Days []string
-	// Filter selects some of these days.
-	Filter face.Filter
-	// From and To are wall-clock times, 15:04 or 15:04:05. If To is not after From, it is a time of the next day. To
-	// may be 24:00. If both are empty and days are given, the window is open on these whole days.
-	From, To string
-	// Cron opens the window at each firing: five fields or a descriptor.
-	Cron string
-	// Duration is the elapsed time, in whole seconds, for which a firing keeps the window open.
-	Duration time.Duration
-	// Until closes the window at each firing: five fields or a descriptor. If Cron and Until fire in the same minute,
-	// the window is closed.
-	Until string
-	// Start and End are two dates (2006-01-02, End included) or two RFC 3339 instants (End excluded).
-	Start, End string
-	// ValidFrom and ValidUntil bound the window, in the form of Start and End. Each may be empty.
-	ValidFrom, ValidUntil string
-}
+// window is a window of the API, in exactly one of its three forms.
+type window v1alpha1.Window
 
-// ParseWindow returns the timeline that is on while the window is open. If the window has no name, its states are named
-// by a short description. Errors name the fields of WindowSpec in lower case under fldPath.
-func ParseWindow(spec WindowSpec, loc *time.Location, fldPath *field.Path) (Timeline, field.ErrorList) {
+// ParseWindow returns the timeline that is on while the window is open, in the zone of the window itself or else in loc. If
+// the window has no name, its states are named by a short description. Errors name the fields under fldPath.
+func ParseWindow(w v1alpha1.Window, loc *time.Location, fldPath *field.Path) (Timeline, field.ErrorList) {
+	spec := window(w)
+	var errs field.ErrorList
+	if w.TimeZone != "" {
+		own, err := LoadZone(w.TimeZone)
+		if err != nil {
+			errs = append(errs, field.Invalid(fldPath.Child("timeZone"), w.TimeZone, err.Error()))
+		} else {
+			loc = own
+		}
+	}
 	forms, parse := spec.forms()
 	if len(forms) == 0 {
-		return Timeline{}, field.ErrorList{field.Required(fldPath, "set from and to, days, cron with duration or until, or start and end")}
+		return Timeline{}, append(errs, field.Required(fldPath, "set from and to, days, cron with duration or until, or start and end"))
 	}
 	if len(forms) > 1 {
-		return Timeline{}, field.ErrorList{field.Invalid(fldPath, spec.Name,
-			fmt.Sprintf("has more than one form, use one of: %s", strings.Join(forms, "; ")))}
+		return Timeline{}, append(errs, field.Invalid(fldPath, spec.Name,
+			fmt.Sprintf("has more than one form, use one of: %s", strings.Join(forms, "; "))))
 	}
-	body, build, errs := parse(fldPath)
+	body, build, bodyErrs := parse(fldPath)
 	validity, bound, boundErrs := spec.parseValidity(fldPath)
-	if errs = append(errs, boundErrs...); len(errs) > 0 {
+	if errs = slices.Concat(errs, bodyErrs, boundErrs); len(errs) > 0 {
 		return Timeline{}, errs
 	}
 	body += validity + " " + loc.String()
@@ -64,12 +53,12 @@ type builder func(loc *time.Location, label string) node
 
 // forms returns the names of the forms of which a field is set. parse parses the last of these forms: it returns a
 // description of the window and its builder.
-func (s WindowSpec) forms() (forms []string, parse func(*field.Path) (string, builder, field.ErrorList)) {
-	filters := s.Filter.Fields()
+func (s window) forms() (forms []string, parse func(*field.Path) (string, builder, field.ErrorList)) {
+	filters := face.Filter(s).Fields()
 	if len(s.Days) > 0 || filters != "" || s.From != "" || s.To != "" {
 		forms, parse = append(forms, "days, from, to"+filters), s.parseDays
 	}
-	if s.Cron != "" || s.Duration != 0 || s.Until != "" {
+	if s.Cron != "" || s.Duration != "" || s.Until != "" {
 		forms, parse = append(forms, "cron, duration"), s.parseCron
 	}
 	if s.Start != "" || s.End != "" {
@@ -78,9 +67,9 @@ func (s WindowSpec) forms() (forms []string, parse func(*field.Path) (string, bu
 	return forms, parse
 }
 
-func (s WindowSpec) parseDays(path *field.Path) (string, builder, field.ErrorList) {
+func (s window) parseDays(path *field.Path) (string, builder, field.ErrorList) {
 	weekdays, errs := face.ParseWeekdays(s.Days, path.Child("days"))
-	text, days, filterErrs := s.Filter.Parse(weekdays, path)
+	text, days, filterErrs := face.Filter(s).Parse(weekdays, path)
 	from, length, timesErrs := s.parseTimes(path)
 	if errs = slices.Concat(errs, filterErrs, timesErrs); len(errs) > 0 {
 		return "", nil, errs
@@ -106,7 +95,7 @@ func (s WindowSpec) parseDays(path *field.Path) (string, builder, field.ErrorLis
 
 // parseTimes parses the times of the day. It returns the opening of the window and its length, both in seconds. Without
 // times, the window is open all day.
-func (s WindowSpec) parseTimes(path *field.Path) (from, length int64, errs field.ErrorList) {
+func (s window) parseTimes(path *field.Path) (from, length int64, errs field.ErrorList) {
 	if s.From == "" && s.To == "" {
 		return 0, daySeconds, nil
 	}
@@ -124,35 +113,46 @@ func (s WindowSpec) parseTimes(path *field.Path) (from, length int64, errs field
 	return from, to - from, nil
 }
 
-func (s WindowSpec) parseCron(path *field.Path) (string, builder, field.ErrorList) {
+func (s window) parseCron(path *field.Path) (string, builder, field.ErrorList) {
 	var errs field.ErrorList
+	length, err := s.length()
+	if err != nil {
+		errs = append(errs, field.Invalid(path.Child("duration"), s.Duration, err.Error()))
+		length = time.Second // only the other errors are still wanted
+	}
 	c, err := face.ParseCron(s.Cron)
 	if err != nil {
 		errs = append(errs, field.Invalid(path.Child("cron"), s.Cron, err.Error()))
 	}
 	switch {
-	case s.Until != "" && s.Duration != 0:
+	case s.Until != "" && s.Duration != "":
 		errs = append(errs, field.Forbidden(path.Child("until"), "a window with a cron has a duration or an until: leave one of them out"))
 	case s.Until != "":
 		return s.parseUntil(c, errs, path)
-	case s.Duration == 0:
+	case length == 0:
 		errs = append(errs, field.Required(path.Child("duration"),
 			"how long the window stays open, such as 4h, or until, the cron at which it closes"))
-	case s.Duration < 0:
-		errs = append(errs, field.Invalid(path.Child("duration"), s.Duration.String(), "must be positive"))
-	case s.Duration%time.Second != 0:
-		errs = append(errs, field.Invalid(path.Child("duration"), s.Duration.String(), "must be whole seconds"))
+	case length%time.Second != 0:
+		errs = append(errs, field.Invalid(path.Child("duration"), s.Duration, "must be whole seconds"))
 	}
 	if len(errs) > 0 {
 		return "", nil, errs
 	}
-	build := func(loc *time.Location, label string) node { return newRepeat(loc, c, s.Duration, label) }
-	return fmt.Sprintf("%s for %s", s.Cron, durationText(s.Duration)), build, nil
+	build := func(loc *time.Location, label string) node { return newRepeat(loc, c, length, label) }
+	return fmt.Sprintf("%s for %s", s.Cron, durationText(length)), build, nil
+}
+
+// length returns the duration; zero: there is none.
+func (s window) length() (time.Duration, error) {
+	if s.Duration == "" {
+		return 0, nil
+	}
+	return ParseDurationOrZero(string(s.Duration))
 }
 
 // parseUntil parses the end of a window that a cron opens. The window becomes a pair, which is on from a firing of
 // opens until a firing of Until.
-func (s WindowSpec) parseUntil(opens *face.Cron, errs field.ErrorList, path *field.Path) (string, builder, field.ErrorList) {
+func (s window) parseUntil(opens *face.Cron, errs field.ErrorList, path *field.Path) (string, builder, field.ErrorList) {
 	closes, err := face.ParseCron(s.Until)
 	if err != nil {
 		errs = append(errs, field.Invalid(path.Child("until"), s.Until, err.Error()))
@@ -172,7 +172,7 @@ func (s WindowSpec) parseUntil(opens *face.Cron, errs field.ErrorList, path *fie
 
 // parseValidity parses the bounds of the window. It returns a description, and the function that limits a node to the
 // bounds.
-func (s WindowSpec) parseValidity(path *field.Path) (text string, cut func(*time.Location, node) node, errs field.ErrorList) {
+func (s window) parseValidity(path *field.Path) (text string, cut func(*time.Location, node) node, errs field.ErrorList) {
 	if s.ValidFrom == "" && s.ValidUntil == "" {
 		return "", func(_ *time.Location, n node) node { return n }, nil
 	}
@@ -206,7 +206,7 @@ func (s WindowSpec) parseValidity(path *field.Path) (text string, cut func(*time
 	}, errs
 }
 
-func (s WindowSpec) parseRange(path *field.Path) (string, builder, field.ErrorList) {
+func (s window) parseRange(path *field.Path) (string, builder, field.ErrorList) {
 	var errs field.ErrorList
 	if s.Start == "" {
 		errs = append(errs, field.Required(path.Child("start"), "a window with an end has a start"))

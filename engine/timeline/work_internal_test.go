@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline/face"
 )
 
@@ -41,7 +42,7 @@ func TestEndlessWindowsAreNotSearched(t *testing.T) {
 	looks := 0
 	var parts []node
 	for i := range 64 {
-		w, errs := ParseWindow(WindowSpec{Cron: fmt.Sprintf("* * 1-30 * %d", i%7), Duration: 24 * time.Hour}, berlin, field.NewPath("w"))
+		w, errs := ParseWindow(v1alpha1.Window{Cron: fmt.Sprintf("* * 1-30 * %d", i%7), Duration: "24h"}, berlin, field.NewPath("w"))
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
@@ -57,8 +58,8 @@ func TestEndlessWindowsAreNotSearched(t *testing.T) {
 // only on demand. A policy may have as many of these timelines as windows, and each search may need many looks.
 func TestWhatIsAskedRarelyIsNotSearched(t *testing.T) {
 	looks := 0
-	part := func(on ...string) Timeline {
-		w, errs := ParseWindow(WindowSpec{Days: on, From: "00:00", To: "24:00"}, time.UTC, field.NewPath("w"))
+	part := func(on ...v1alpha1.Day) Timeline {
+		w, errs := ParseWindow(v1alpha1.Window{Days: on, From: "00:00", To: "24:00"}, time.UTC, field.NewPath("w"))
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
@@ -87,7 +88,8 @@ func TestManyWindowsInARow(t *testing.T) {
 	const years, windows = 2, 64
 	at := func(i int) time.Time { return start.AddDate(years*i, 0, 0) }
 	for i := windows - 1; i >= 0; i-- {
-		w, errs := ParseWindow(WindowSpec{Start: at(i).Format(time.RFC3339), End: at(i + 1).Format(time.RFC3339)}, time.UTC, field.NewPath("w"))
+		w, errs := ParseWindow(v1alpha1.Window{Start: at(i).Format(time.RFC3339), End: at(i + 1).Format(time.RFC3339)}, time.UTC,
+			field.NewPath("w"))
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}

@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
-	"flyball.dev/flyball/engine/timeline/face"
 )
 
 // worldKey identifies the world of a zone in a year.
@@ -130,7 +130,7 @@ func cronSubject(expr string, length time.Duration) subject {
 	return subject{
 		name: fmt.Sprintf("cron %s for %s", expr, length),
 		build: func(t fataler, zone string) timeline.Timeline {
-			return mustWindow(t, timeline.WindowSpec{Cron: expr, Duration: length}, zone)
+			return mustWindow(t, v1alpha1.Window{Cron: expr, Duration: lasting(length)}, zone)
 		},
 		truth: func(w *world) track { return w.cron(expr, int(length/time.Minute)) },
 	}
@@ -144,7 +144,7 @@ func pairSubject(up, down string) subject {
 	}
 }
 
-func windowSubject(spec timeline.WindowSpec, truth func(*world) track) subject {
+func windowSubject(spec v1alpha1.Window, truth func(*world) track) subject {
 	return subject{
 		name:  fmt.Sprintf("window %v %s-%s %s-%s", spec.Days, spec.From, spec.To, spec.Start, spec.End),
 		build: func(t fataler, zone string) timeline.Timeline { return mustWindow(t, spec, zone) },
@@ -154,7 +154,7 @@ func windowSubject(spec timeline.WindowSpec, truth func(*world) track) subject {
 
 func yearSubjects() []subject {
 	workweek := weekdays(time.Monday, time.Tuesday, time.Wednesday, time.Thursday, time.Friday)
-	workdays := []string{"Mon", "Tue", "Wed", "Thu", "Fri"}
+	workdays := []v1alpha1.Day{"Mon", "Tue", "Wed", "Thu", "Fri"}
 	return []subject{
 		cronSubject("0 2 * * 6", 4*time.Hour),
 		cronSubject("30 2 * * *", time.Hour),
@@ -171,15 +171,15 @@ func yearSubjects() []subject {
 		pairSubject("*/10 6-9 * * *", "*/15 * * * 0"),
 		pairSubject("45 2 * * *", "15 2 * * *"),
 		pairSubject("0 22 * * *", "30 1 * * *"),
-		windowSubject(timeline.WindowSpec{Days: workdays, From: "20:00", To: "08:00"},
+		windowSubject(v1alpha1.Window{Days: workdays, From: "20:00", To: "08:00"},
 			func(w *world) track { return w.days(workweek, 20*60, 8*60) }),
-		windowSubject(timeline.WindowSpec{Days: []string{"Fri"}, From: "20:00", To: "08:00"},
+		windowSubject(v1alpha1.Window{Days: []v1alpha1.Day{"Fri"}, From: "20:00", To: "08:00"},
 			func(w *world) track { return w.days(weekdays(time.Friday), 20*60, 8*60) }),
-		windowSubject(timeline.WindowSpec{From: "02:10", To: "02:40"},
+		windowSubject(v1alpha1.Window{From: "02:10", To: "02:40"},
 			func(w *world) track { return w.days(func(time.Time) bool { return true }, 130, 160) }),
-		windowSubject(timeline.WindowSpec{Days: []string{"Sat", "Sun"}, From: "00:00", To: "24:00"},
+		windowSubject(v1alpha1.Window{Days: []v1alpha1.Day{"Sat", "Sun"}, From: "00:00", To: "24:00"},
 			func(w *world) track { return w.days(weekdays(time.Saturday, time.Sunday), 0, 24*60) }),
-		windowSubject(timeline.WindowSpec{Start: "2026-03-20", End: "2026-04-10"}, func(w *world) track {
+		windowSubject(v1alpha1.Window{Start: "2026-03-20", End: "2026-04-10"}, func(w *world) track {
 			return w.days(func(date time.Time) bool { return betweenDates(date, "2026-03-20", "2026-04-10") }, 0, 24*60)
 		}),
 		{
@@ -198,8 +198,8 @@ func yearSubjects() []subject {
 func holidaySpec(zone string) timeline.CalendarSpec {
 	return timeline.CalendarSpec{
 		TimeZone: zone,
-		Dates:    []timeline.DateSpec{{Date: "2026-04-03"}, {Start: "2026-12-24", End: "2026-12-31"}},
-		Yearly:   []face.Yearly{{Month: 1, Day: 1}, {Month: 2, Day: 29}, {Month: 5, Day: 1}, {Month: 12, Day: 26}},
+		Dates:    []v1alpha1.CalendarDate{{Date: "2026-04-03"}, {Start: "2026-12-24", End: "2026-12-31"}},
+		Yearly:   []v1alpha1.CalendarYearly{{Month: 1, Day: 1}, {Month: 2, Day: 29}, {Month: 5, Day: 1}, {Month: 12, Day: 26}},
 	}
 }
 
@@ -329,7 +329,7 @@ func TestRandomUnionsAgainstAWalkOverEveryMinute(t *testing.T) {
 		a, b := randomSubject(t), randomSubject(t)
 		from := rapid.IntRange(0, 1439).Draw(t, "from")
 		to := rapid.IntRange(0, 1439).Filter(func(m int) bool { return m != from }).Draw(t, "to")
-		spec := timeline.WindowSpec{Days: []string{"Mon", "Sun"}, From: clockText(from), To: clockText(to)}
+		spec := v1alpha1.Window{Days: []v1alpha1.Day{"Mon", "Sun"}, From: clockText(from), To: clockText(to)}
 		line := timeline.Not(timeline.Union(
 			a.build(t, zone), timeline.Not(b.build(t, zone)), mustWindow(t, spec, zone)))
 		want := w.days(weekdays(time.Monday, time.Sunday), from, to)

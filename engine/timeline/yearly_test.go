@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
-	"flyball.dev/flyball/engine/timeline/face"
 )
 
 // easters has the Easter Sundays of the tested years, and the earliest and the latest possible Easter Sunday.
@@ -27,8 +27,8 @@ func easterOf(t fataler, year int) time.Time {
 }
 
 func TestEaster(t *testing.T) {
-	zero := 0
-	c := mustCalendar(t, "c", timeline.CalendarSpec{Yearly: []face.Yearly{{Easter: &zero}}})
+	zero := int32(0)
+	c := mustCalendar(t, "c", timeline.CalendarSpec{Yearly: []v1alpha1.CalendarYearly{{Easter: &zero}}})
 	for year := range easters {
 		want := easterOf(t, year)
 		if next, _ := c.Next(time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)); !next.Equal(want) {
@@ -46,32 +46,32 @@ func movedTo(date time.Time) time.Time {
 }
 
 // yearlyOf returns the days of an entry in the years around a given year, found day by day.
-func yearlyOf(t fataler, y face.Yearly, around int) map[time.Time]bool {
+func yearlyOf(t fataler, y v1alpha1.CalendarYearly, around int) map[time.Time]bool {
 	days := map[time.Time]bool{}
 	for year := around - 1; year <= around+1; year++ {
 		at := func(month, day int) time.Time { return time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC) }
 		var all []time.Time
 		switch {
 		case y.Easter != nil:
-			all = append(all, easterOf(t, year).AddDate(0, 0, *y.Easter))
+			all = append(all, easterOf(t, year).AddDate(0, 0, int(*y.Easter)))
 		case y.Nth != nil:
-			for d := at(y.Month, 1); int(d.Month()) == y.Month; d = d.AddDate(0, 0, 1) {
-				if d.Weekday().String()[:3] == y.Nth.Day && (placeInMonth(d) == y.Nth.Week || placeFromEnd(d) == -y.Nth.Week) {
+			for d := at(int(y.Month), 1); int32(d.Month()) == y.Month; d = d.AddDate(0, 0, 1) {
+				if d.Weekday().String()[:3] == string(y.Nth.Day) && (placeInMonth(d) == int(y.Nth.Week) || placeFromEnd(d) == -int(y.Nth.Week)) {
 					all = append(all, d)
 				}
 			}
 		case y.Until != nil:
-			for d := at(y.Month, y.Day); ; d = d.AddDate(0, 0, 1) {
+			for d := at(int(y.Month), int(y.Day)); ; d = d.AddDate(0, 0, 1) {
 				all = append(all, d)
-				if int(d.Month()) == y.Until.Month && d.Day() == y.Until.Day {
+				if int32(d.Month()) == y.Until.Month && int32(d.Day()) == y.Until.Day {
 					break
 				}
 			}
-		case int(at(y.Month, y.Day).Month()) == y.Month: // the month has the day: 29 February exists in leap years only
-			all = append(all, at(y.Month, y.Day))
+		case int32(at(int(y.Month), int(y.Day)).Month()) == y.Month: // the month has the day: 29 February exists in leap years only
+			all = append(all, at(int(y.Month), int(y.Day)))
 		}
 		for _, d := range all {
-			if y.InLieu {
+			if y.InLieu != "" {
 				d = movedTo(d)
 			}
 			days[d] = true
@@ -81,17 +81,19 @@ func yearlyOf(t fataler, y face.Yearly, around int) map[time.Time]bool {
 }
 
 func TestYearlyAgainstAWalkOverEveryMinute(t *testing.T) {
-	days := func(n int) *int { return &n }
-	entries := []face.Yearly{
+	days := func(n int32) *int32 { return &n }
+	entries := []v1alpha1.CalendarYearly{
 		{Month: 5, Day: 1},
-		{Month: 12, Day: 24, Until: &face.MonthDay{Month: 1, Day: 2}},
-		{Month: 2, Day: 27, Until: &face.MonthDay{Month: 3, Day: 1}},
-		{Month: 6, Day: 1, Until: &face.MonthDay{Month: 6, Day: 30}},
+		{Month: 12, Day: 24, Until: &v1alpha1.CalendarDay{Month: 1, Day: 2}},
+		{Month: 2, Day: 27, Until: &v1alpha1.CalendarDay{Month: 3, Day: 1}},
+		{Month: 6, Day: 1, Until: &v1alpha1.CalendarDay{Month: 6, Day: 30}},
 		{Easter: days(-2)}, {Easter: days(1)}, {Easter: days(39)}, {Easter: days(60)}, {Easter: days(-48)},
-		{Month: 5, Nth: &face.Nth{Week: -1, Day: "Mon"}}, {Month: 11, Nth: &face.Nth{Week: 4, Day: "Thu"}},
-		{Month: 1, Day: 1, InLieu: true}, {Month: 12, Day: 31, InLieu: true}, {Month: 4, Day: 25, InLieu: true},
-		{Month: 5, Day: 31, InLieu: true},
-		{Month: 2, Day: 28, InLieu: true}, {Month: 8, Day: 15, InLieu: true}, {Easter: days(0), InLieu: true},
+		{Month: 5, Nth: &v1alpha1.NthDay{Week: -1, Day: "Mon"}}, {Month: 11, Nth: &v1alpha1.NthDay{Week: 4, Day: "Thu"}},
+		{Month: 1, Day: 1, InLieu: v1alpha1.InLieuMonday}, {Month: 12, Day: 31, InLieu: v1alpha1.InLieuMonday},
+		{Month: 4, Day: 25, InLieu: v1alpha1.InLieuMonday},
+		{Month: 5, Day: 31, InLieu: v1alpha1.InLieuMonday},
+		{Month: 2, Day: 28, InLieu: v1alpha1.InLieuMonday}, {Month: 8, Day: 15, InLieu: v1alpha1.InLieuMonday},
+		{Easter: days(0), InLieu: v1alpha1.InLieuMonday},
 	}
 	for i, place := range []worldKey{{"Europe/Skopje", 2026}, {"America/Santiago", 2026}, {"Africa/Cairo", 2026}, {"Pacific/Apia", 2011},
 		{"Europe/Skopje", 2104}} {
@@ -106,7 +108,8 @@ func TestYearlyAgainstAWalkOverEveryMinute(t *testing.T) {
 				continue
 			}
 			want := w.days(func(date time.Time) bool { return truth[date] }, 0, 24*60)
-			compare(t, w, mustCalendar(t, fmt.Sprintf("entry %d", j), timeline.CalendarSpec{TimeZone: place.zone, Yearly: []face.Yearly{y}}), want,
+			compare(t, w, mustCalendar(t, fmt.Sprintf("entry %d", j),
+				timeline.CalendarSpec{TimeZone: place.zone, Yearly: []v1alpha1.CalendarYearly{y}}), want,
 				everyNth(1009, want))
 		}
 		want := w.days(func(date time.Time) bool { return all[date] }, 0, 24*60)
@@ -115,9 +118,9 @@ func TestYearlyAgainstAWalkOverEveryMinute(t *testing.T) {
 }
 
 func TestYearlyNamesTheFirstEntry(t *testing.T) {
-	good := -2
-	c := mustCalendar(t, "c", timeline.CalendarSpec{Yearly: []face.Yearly{
-		{Month: 12, Day: 24, Until: &face.MonthDay{Month: 12, Day: 31}, Name: "Holidays"}, {Month: 12, Day: 25, Name: "Christmas"},
+	good := int32(-2)
+	c := mustCalendar(t, "c", timeline.CalendarSpec{Yearly: []v1alpha1.CalendarYearly{
+		{Month: 12, Day: 24, Until: &v1alpha1.CalendarDay{Month: 12, Day: 31}, Name: "Holidays"}, {Month: 12, Day: 25, Name: "Christmas"},
 		{Easter: &good, Name: "Good Friday"},
 	}})
 	for at, want := range map[string]string{"2026-12-25T12:00:00Z": "c: Holidays", "2026-04-03T12:00:00Z": "c: Good Friday",
@@ -129,27 +132,28 @@ func TestYearlyNamesTheFirstEntry(t *testing.T) {
 }
 
 func TestParseYearlyRefuses(t *testing.T) {
-	far, one := 61, 1
-	friday := &face.Nth{Week: 1, Day: "Fri"}
+	far, one := int32(61), int32(1)
+	friday := &v1alpha1.NthDay{Week: 1, Day: "Fri"}
 	tests := []struct {
-		entry face.Yearly
+		entry v1alpha1.CalendarYearly
 		want  string
 	}{
-		{face.Yearly{}, "y.month: Invalid value: 0: must be 1 to 12"},
-		{face.Yearly{Month: 4, Day: 31}, "y.day: Invalid value: 31: must be 1 to 30 in this month"},
-		{face.Yearly{Month: 4}, "y.day: Invalid value: 0: must be 1 to 30 in this month"},
-		{face.Yearly{Month: 4, Day: 1, Until: &face.MonthDay{Month: 13, Day: 1}}, "y.until.month: Invalid value: 13"},
-		{face.Yearly{Month: 4, Day: 1, Until: &face.MonthDay{Month: 2, Day: 30}}, "y.until.day: Invalid value: 30"},
-		{face.Yearly{Month: 4, Day: 1, Until: &face.MonthDay{Month: 4, Day: 2}, InLieu: true}, "y.inLieu: Forbidden: moves a single day"},
-		{face.Yearly{Easter: &far}, "y.easter: Invalid value: 61: must be -60 to 60 days from Easter Sunday"},
-		{face.Yearly{Easter: &one, Month: 4}, "y.easter: Forbidden: does not go with month, day, until and nth"},
-		{face.Yearly{Month: 4, Nth: friday, Day: 1}, "y.nth: Forbidden: does not go with day and until"},
-		{face.Yearly{Month: 4, Nth: friday, InLieu: true}, "y.inLieu: Forbidden: moves a date"},
-		{face.Yearly{Month: 4, Nth: &face.Nth{Week: 6, Day: "Fri"}}, "y.nth.week: Invalid value: 6"},
-		{face.Yearly{Month: 4, Nth: &face.Nth{Week: 1, Day: "Freitag"}}, "y.nth.day: Unsupported value"},
+		{v1alpha1.CalendarYearly{}, "y.month: Invalid value: 0: must be 1 to 12"},
+		{v1alpha1.CalendarYearly{Month: 4, Day: 31}, "y.day: Invalid value: 31: must be 1 to 30 in this month"},
+		{v1alpha1.CalendarYearly{Month: 4}, "y.day: Invalid value: 0: must be 1 to 30 in this month"},
+		{v1alpha1.CalendarYearly{Month: 4, Day: 1, Until: &v1alpha1.CalendarDay{Month: 13, Day: 1}}, "y.until.month: Invalid value: 13"},
+		{v1alpha1.CalendarYearly{Month: 4, Day: 1, Until: &v1alpha1.CalendarDay{Month: 2, Day: 30}}, "y.until.day: Invalid value: 30"},
+		{v1alpha1.CalendarYearly{Month: 4, Day: 1, Until: &v1alpha1.CalendarDay{Month: 4, Day: 2}, InLieu: v1alpha1.InLieuMonday},
+			"y.inLieu: Forbidden: moves a single day"},
+		{v1alpha1.CalendarYearly{Easter: &far}, "y.easter: Invalid value: 61: must be -60 to 60 days from Easter Sunday"},
+		{v1alpha1.CalendarYearly{Easter: &one, Month: 4}, "y.easter: Forbidden: does not go with month, day, until and nth"},
+		{v1alpha1.CalendarYearly{Month: 4, Nth: friday, Day: 1}, "y.nth: Forbidden: does not go with day and until"},
+		{v1alpha1.CalendarYearly{Month: 4, Nth: friday, InLieu: v1alpha1.InLieuMonday}, "y.inLieu: Forbidden: moves a date"},
+		{v1alpha1.CalendarYearly{Month: 4, Nth: &v1alpha1.NthDay{Week: 6, Day: "Fri"}}, "y.nth.week: Invalid value: 6"},
+		{v1alpha1.CalendarYearly{Month: 4, Nth: &v1alpha1.NthDay{Week: 1, Day: "Freitag"}}, "y.nth.day: Unsupported value"},
 	}
 	for _, tt := range tests {
-		_, errs := timeline.ParseCalendar("c", timeline.CalendarSpec{Yearly: []face.Yearly{tt.entry}}, field.NewPath("spec"))
+		_, errs := timeline.ParseCalendar("c", timeline.CalendarSpec{Yearly: []v1alpha1.CalendarYearly{tt.entry}}, field.NewPath("spec"))
 		if want := strings.Replace(tt.want, "y.", "spec.yearly[0].", 1); len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), want) {
 			t.Errorf("%+v: %v, want %s", tt.entry, errs, want)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/timeline"
 )
@@ -31,7 +32,7 @@ func (p Pods) serve(cores float64) int {
 // Bounds are the bounds of an autoscaler in a window.
 type Bounds struct {
 	Name     string
-	Window   timeline.WindowSpec
+	Window   v1alpha1.Window
 	Min, Max int
 }
 
@@ -61,7 +62,7 @@ func (h History) HourlyBounds(teach Part, pods Pods) ([]Bounds, error) {
 			}
 			slices.Sort(peaks)
 			b := Bounds{Name: fmt.Sprintf("%s-%02d", c.name, at),
-				Window: timeline.WindowSpec{From: clock(at * minutesOfHour), To: clock((at + 1) * minutesOfHour)}}
+				Window: v1alpha1.Window{From: clock(at * minutesOfHour), To: clock((at + 1) * minutesOfHour)}}
 			b.Min = step(max(pods.serve(peaks[len(peaks)/2]), pods.Least))
 			b.Max = max(step(pods.serve(pods.Headroom*peaks[len(peaks)-1])), pods.Ceiling, b.Min)
 			if n := len(hours); n > 0 && hours[n-1].Min == b.Min && hours[n-1].Max == b.Max {
@@ -113,7 +114,7 @@ func (h History) TryBounds(all []Bounds, p Part, pods Pods, least, most int) (Co
 	}
 	var windows []window
 	for _, b := range all {
-		t, err := compiled([]timeline.WindowSpec{b.Window}, p.From.Location())
+		t, err := compiled([]v1alpha1.Window{b.Window}, p.From.Location())
 		if err != nil {
 			return Compared{}, err
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
-	"flyball.dev/flyball/engine/timeline"
 )
 
 var pods = Pods{Request: 1000, Target: 70, Least: 2, Headroom: 1.5}
@@ -21,16 +21,16 @@ func TestHourlyBoundsOfAnOffice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	weekdays, weekend := []string{"Mon", "Tue", "Wed", "Thu", "Fri"}, []string{"Sat", "Sun"}
+	weekdays, weekend := []v1alpha1.Day{"Mon", "Tue", "Wed", "Thu", "Fri"}, []v1alpha1.Day{"Sat", "Sun"}
 	for ceiling, most := range map[int][2]int{0: {2, 16}, 12: {12, 16}, 20: {20, 20}} {
 		p := pods
 		p.Ceiling = ceiling
 		got, err := h.HourlyBounds(teach, p)
 		want := []Bounds{
-			{"weekdays-00", timeline.WindowSpec{Days: weekdays, From: "00:00", To: "08:00"}, 2, most[0]},
-			{"weekdays-08", timeline.WindowSpec{Days: weekdays, From: "08:00", To: "18:00"}, 10, most[1]},
-			{"weekdays-18", timeline.WindowSpec{Days: weekdays, From: "18:00", To: "24:00"}, 2, most[0]},
-			{"weekend-00", timeline.WindowSpec{Days: weekend, From: "00:00", To: "24:00"}, 2, most[0]},
+			{"weekdays-00", v1alpha1.Window{Days: weekdays, From: "00:00", To: "08:00"}, 2, most[0]},
+			{"weekdays-08", v1alpha1.Window{Days: weekdays, From: "08:00", To: "18:00"}, 10, most[1]},
+			{"weekdays-18", v1alpha1.Window{Days: weekdays, From: "18:00", To: "24:00"}, 2, most[0]},
+			{"weekend-00", v1alpha1.Window{Days: weekend, From: "00:00", To: "24:00"}, 2, most[0]},
 		}
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("with a ceiling of %d: %v %s", ceiling, err, diff)
@@ -64,9 +64,9 @@ func TestAnHourThatEveryDayHas(t *testing.T) {
 	}
 	got, err := h.HourlyBounds(teach, pods)
 	want := []Bounds{
-		{"daily-00", timeline.WindowSpec{From: "00:00", To: "12:00"}, 2, 3},
-		{"daily-12", timeline.WindowSpec{From: "12:00", To: "13:00"}, 10, 16},
-		{"daily-13", timeline.WindowSpec{From: "13:00", To: "24:00"}, 2, 3},
+		{"daily-00", v1alpha1.Window{From: "00:00", To: "12:00"}, 2, 3},
+		{"daily-12", v1alpha1.Window{From: "12:00", To: "13:00"}, 10, 16},
+		{"daily-13", v1alpha1.Window{From: "13:00", To: "24:00"}, 2, 3},
 	}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
@@ -96,7 +96,7 @@ func TestMaximaServeWhatWasSeen(t *testing.T) {
 			return
 		}
 		for _, b := range bounds {
-			on, err := compiled([]timeline.WindowSpec{b.Window}, loc)
+			on, err := compiled([]v1alpha1.Window{b.Window}, loc)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +106,7 @@ func TestMaximaServeWhatWasSeen(t *testing.T) {
 				}
 			}
 		}
-		same := []Bounds{{"all", timeline.WindowSpec{From: "00:00", To: "24:00"}, 3, 9}}
+		same := []Bounds{{"all", v1alpha1.Window{From: "00:00", To: "24:00"}, 3, 9}}
 		if c, err := h.TryBounds(same, judge, p, 3, 9); err != nil || c.Own != c.Proposed || c.Own == (simulation.Outcome{}) {
 			t.Fatalf("the same bounds come to %+v: %v", c, err)
 		}

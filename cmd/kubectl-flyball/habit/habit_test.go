@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
 )
 
@@ -163,11 +164,11 @@ func TestAnOffice(t *testing.T) {
 		t.Errorf("idle is below %v of %v", below, most)
 	}
 	windows, err := h.IdleWindows(teach, IdleRules{Below: below, Lead: 10 * time.Minute, Shortest: 2 * time.Hour})
-	want := []timeline.WindowSpec{
-		{Days: []string{"Mon"}, From: "00:00", To: "07:50"},
-		{Days: []string{"Mon", "Tue", "Wed", "Thu"}, From: "18:00", To: "07:50"},
-		{Days: []string{"Fri"}, From: "18:00", To: "24:00"},
-		{Days: []string{"Sat", "Sun"}, From: "00:00", To: "24:00"},
+	want := []v1alpha1.Window{
+		{Days: []v1alpha1.Day{"Mon"}, From: "00:00", To: "07:50"},
+		{Days: []v1alpha1.Day{"Mon", "Tue", "Wed", "Thu"}, From: "18:00", To: "07:50"},
+		{Days: []v1alpha1.Day{"Fri"}, From: "18:00", To: "24:00"},
+		{Days: []v1alpha1.Day{"Sat", "Sun"}, From: "00:00", To: "24:00"},
 	}
 	if diff := cmp.Diff(want, windows); err != nil || diff != "" {
 		t.Fatalf("%v %s", err, diff)

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/crds/v1alpha1"
 )
 
 // IdleRules are the rules for idle hours and useful windows.
@@ -86,7 +86,7 @@ func (h History) week(p Part, below float64) (week [hoursOfWeek]hour) {
 func (p Part) evidence() int { return max(min(p.Days()/daysOfWeek, 2), 1) }
 
 // IdleWindows returns the windows without use on the teaching days.
-func (h History) IdleWindows(teach Part, r IdleRules) ([]timeline.WindowSpec, error) {
+func (h History) IdleWindows(teach Part, r IdleRules) ([]v1alpha1.Window, error) {
 	week := h.week(teach, r.Below)
 	var order []int
 	for i := range week {
@@ -127,7 +127,7 @@ func lowest(week [hoursOfWeek]hour) int {
 }
 
 // dayNames are the weekdays in the spelling of windows.
-var dayNames = []string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}
+var dayNames = []v1alpha1.Day{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}
 
 func hourText(i int) string { return fmt.Sprintf("%s %02d:00", dayNames[i/24], i%24) }
 
@@ -178,7 +178,7 @@ type piece struct{ from, to int }
 
 // spell returns runs as windows. A run of more than a day is cut at midnights; equal pieces become one window of
 // several days.
-func spell(all []run) []timeline.WindowSpec {
+func spell(all []run) []v1alpha1.Window {
 	days := map[piece][]int{}
 	for _, r := range all {
 		for at := r.from; at < r.to; {
@@ -201,9 +201,9 @@ func spell(all []run) []timeline.WindowSpec {
 	slices.SortFunc(pieces, func(a, b piece) int {
 		return cmp.Or(cmp.Compare(days[a][0], days[b][0]), cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to))
 	})
-	var windows []timeline.WindowSpec
+	var windows []v1alpha1.Window
 	for _, p := range pieces {
-		w := timeline.WindowSpec{From: clock(p.from), To: clock(p.to)}
+		w := v1alpha1.Window{From: clock(p.from), To: clock(p.to)}
 		if len(days[p]) < daysOfWeek {
 			for _, d := range days[p] {
 				w.Days = append(w.Days, dayNames[d])

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
 )
 
@@ -27,7 +28,7 @@ type MetDay struct {
 }
 
 // Try tries windows of sleep on the days of a part.
-func (h History) Try(windows []timeline.WindowSpec, p Part, below float64) (Trial, error) {
+func (h History) Try(windows []v1alpha1.Window, p Part, below float64) (Trial, error) {
 	asleep, err := compiled(windows, p.From.Location())
 	if err != nil {
 		return Trial{}, err
@@ -69,7 +70,7 @@ func (t *Trial) meet(date string) {
 }
 
 // compiled returns the timeline of windows.
-func compiled(windows []timeline.WindowSpec, zone *time.Location) (timeline.Timeline, error) {
+func compiled(windows []v1alpha1.Window, zone *time.Location) (timeline.Timeline, error) {
 	var all []timeline.Timeline
 	for _, w := range windows {
 		one, errs := timeline.ParseWindow(w, zone, nil)

@@ -12,7 +12,6 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/schedule"
-	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -83,7 +82,7 @@ func (v *scheduleVerb) run(ctx context.Context, arg string) error {
 }
 
 // findSchedule tries windows in a back-test, and makes a manifest with these windows.
-func (v *scheduleVerb) findSchedule(ref workload.Ref, windows []timeline.WindowSpec, below float64) (*Schedule, error) {
+func (v *scheduleVerb) findSchedule(ref workload.Ref, windows []v1alpha1.Window, below float64) (*Schedule, error) {
 	tried, err := v.demand.Try(windows, v.days, below)
 	if err != nil {
 		return nil, err
@@ -95,15 +94,15 @@ func (v *scheduleVerb) findSchedule(ref workload.Ref, windows []timeline.WindowS
 	}
 	rules := v1alpha1.ScheduleRules{TimeZone: f.TimeZone}
 	for _, w := range windows {
-		one, err := v.demand.Try([]timeline.WindowSpec{w}, v.teach, below)
+		one, err := v.demand.Try([]v1alpha1.Window{w}, v.teach, below)
 		if err != nil {
 			return nil, err
 		}
-		tried, err := v.demand.Try([]timeline.WindowSpec{w}, v.days, below)
+		tried, err := v.demand.Try([]v1alpha1.Window{w}, v.days, below)
 		if err != nil {
 			return nil, err
 		}
-		rules.Asleep = append(rules.Asleep, windowOf(w))
+		rules.Asleep = append(rules.Asleep, w)
 		f.Windows = append(f.Windows, IdleWindow{Days: w.Days, From: w.From, To: w.To, LearntHours: round(float64(one.Asleep) / 60),
 			LearntUsedMinutes: one.Met, LearntMost: habit.Cores(one.Most), MetMinutes: tried.Met})
 	}
@@ -114,12 +113,12 @@ func (v *scheduleVerb) findSchedule(ref workload.Ref, windows []timeline.WindowS
 // IdleWindow is one proposed window, with the usage in it on the days that were learnt from.
 type IdleWindow struct {
 	// Days are the days of the window. They are absent if the window is for every day.
-	Days              []string `json:"days,omitempty"`
-	From              string   `json:"from"`
-	To                string   `json:"to"`
-	LearntHours       float64  `json:"learntHours"`
-	LearntUsedMinutes int      `json:"learntUsedMinutes"`
-	LearntMost        string   `json:"learntMost"`
+	Days              []v1alpha1.Day `json:"days,omitempty"`
+	From              string         `json:"from"`
+	To                string         `json:"to"`
+	LearntHours       float64        `json:"learntHours"`
+	LearntUsedMinutes int            `json:"learntUsedMinutes"`
+	LearntMost        string         `json:"learntMost"`
 	// MetMinutes is the number of minutes in the back-test in which a user would have met the sleeping target.
 	MetMinutes int `json:"metMinutes"`
 }
@@ -149,7 +148,7 @@ func (f *Schedule) Text(w *report.Writer) {
 	for _, window := range f.Windows {
 		days := "every day"
 		if len(window.Days) > 0 {
-			days = strings.Join(window.Days, " ")
+			days = strings.Trim(fmt.Sprint(window.Days), "[]")
 		}
 		used := "never used"
 		if window.LearntUsedMinutes > 0 {
@@ -190,12 +189,3 @@ func (f *Schedule) days() string {
 }
 
 func round(v float64) float64 { return float64(int64(v*10+0.5)) / 10 }
-
-// windowOf returns a window in the form of policies.
-func windowOf(w timeline.WindowSpec) v1alpha1.Window {
-	out := v1alpha1.Window{From: w.From, To: w.To}
-	for _, d := range w.Days {
-		out.Days = append(out.Days, v1alpha1.Day(d))
-	}
-	return out
-}

@@ -130,7 +130,7 @@ func (v *triggerVerb) findTrigger(s *subject.Subject, bounds []habit.Bounds, pod
 	rules := v1alpha1.TriggerRules{TimeZone: f.TimeZone}
 	for _, b := range bounds {
 		rules.Triggers = append(rules.Triggers, v1alpha1.TimeTrigger{
-			Name: b.Name, Window: windowOf(b.Window), During: v1alpha1.TriggerValues{Min: ptr.To(int64(b.Min)), Max: ptr.To(int64(b.Max))},
+			Name: b.Name, Window: b.Window, During: v1alpha1.TriggerValues{Min: ptr.To(int64(b.Min)), Max: ptr.To(int64(b.Max))},
 		})
 		f.Bounds = append(f.Bounds, HourBounds{Days: b.Window.Days, From: b.Window.From, To: b.Window.To, Min: b.Min, Max: b.Max})
 	}
@@ -142,11 +142,11 @@ func (v *triggerVerb) findTrigger(s *subject.Subject, bounds []habit.Bounds, pod
 // HourBounds are the proposed bounds for some hours.
 type HourBounds struct {
 	// Days are the days of the bounds. They are absent if the bounds are for every day.
-	Days []string `json:"days,omitempty"`
-	From string   `json:"from"`
-	To   string   `json:"to"`
-	Min  int      `json:"min"`
-	Max  int      `json:"max"`
+	Days []v1alpha1.Day `json:"days,omitempty"`
+	From string         `json:"from"`
+	To   string         `json:"to"`
+	Min  int            `json:"min"`
+	Max  int            `json:"max"`
 }
 
 // Outcome is the outcome of bounds in the back-test.

@@ -291,7 +291,7 @@ func (d draft) period(at *field.Path) (during []timeline.Timeline, end int64, er
 	case !stop.After(start.Time):
 		return nil, 0, field.ErrorList{field.Invalid(at.Child("endTime"), stop.Format(time.RFC3339), "must be after startTime")}
 	}
-	window, errs := timeline.ParseWindow(timeline.WindowSpec{Start: start.UTC().Format(time.RFC3339), End: stop.UTC().Format(time.RFC3339)},
+	window, errs := timeline.ParseWindow(v1alpha1.Window{Start: start.UTC().Format(time.RFC3339), End: stop.UTC().Format(time.RFC3339)},
 		time.UTC, at)
 	return []timeline.Timeline{window}, stop.Unix(), errs
 }

@@ -69,7 +69,7 @@ func compileTime(t v1alpha1.TimeTrigger, loc *time.Location, calendars when.Cale
 	opens := slices.ContainsFunc(t.Calendars, func(c v1alpha1.WindowCalendar) bool { return c.Effect == v1alpha1.EffectOpen })
 	switch {
 	case !equality.Semantic.DeepEqual(t.Window, v1alpha1.Window{}):
-		window, errs = when.Window(t.Window, loc, at.Child("window"))
+		window, errs = timeline.ParseWindow(t.Window, loc, at.Child("window"))
 	case !opens:
 		errs = field.ErrorList{field.Required(at.Child("window"),
 			"set from and to, days, cron with duration or until, or start and end, or add a calendar with the effect Open")}

@@ -9,7 +9,6 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
-	"flyball.dev/flyball/engine/timeline/face"
 )
 
 // Calendars returns the compiled calendar of a name; false: there is no valid one.
@@ -34,17 +33,8 @@ type CompiledCalendar struct {
 
 // Calendar compiles a calendar.
 func Calendar(name string, spec v1alpha1.CalendarSpec, from Sources, at *field.Path) (CompiledCalendar, field.ErrorList) {
-	in := timeline.CalendarSpec{TimeZone: spec.TimeZone}
-	for _, d := range spec.Dates {
-		in.Dates = append(in.Dates, timeline.DateSpec{Date: d.Date, Start: d.Start, End: d.End, Name: d.Name})
-	}
+	in := timeline.CalendarSpec{TimeZone: spec.TimeZone, Dates: spec.Dates, Yearly: spec.Yearly}
 	var errs field.ErrorList
-	for i, y := range spec.Yearly {
-		if y.InLieu != "" && y.InLieu != v1alpha1.InLieuMonday {
-			errs = append(errs, field.NotSupported(at.Child("yearly").Index(i).Child("inLieu"), y.InLieu, []v1alpha1.InLieu{v1alpha1.InLieuMonday}))
-		}
-		in.Yearly = append(in.Yearly, yearly(y))
-	}
 	if h := spec.Holidays; h != nil {
 		days, es := ParseHolidays(*h, at.Child("holidays"))
 		errs, in.Days = append(errs, es...), days
@@ -153,18 +143,4 @@ func Includes(name string, includes func(name string) []string, at *field.Path) 
 		return field.ErrorList{field.TooMany(at, maxIncluded+1, maxIncluded)}
 	}
 	return nil
-}
-
-func yearly(y v1alpha1.CalendarYearly) face.Yearly {
-	out := face.Yearly{Month: int(y.Month), Day: int(y.Day), InLieu: y.InLieu == v1alpha1.InLieuMonday, Name: y.Name}
-	if y.Until != nil {
-		out.Until = &face.MonthDay{Month: int(y.Until.Month), Day: int(y.Until.Day)}
-	}
-	if y.Nth != nil {
-		out.Nth = &face.Nth{Week: int(y.Nth.Week), Day: string(y.Nth.Day)}
-	}
-	if y.Easter != nil {
-		out.Easter = new(int(*y.Easter))
-	}
-	return out
 }

@@ -13,7 +13,6 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
-	"flyball.dev/flyball/engine/timeline/face"
 )
 
 // Zone loads an IANA time zone. An unknown zone is an error, and is never replaced silently by another zone.
@@ -23,52 +22,6 @@ func Zone(name string, at *field.Path) (*time.Location, field.ErrorList) {
 		return nil, field.ErrorList{field.Invalid(at, name, err.Error())}
 	}
 	return loc, nil
-}
-
-// Window compiles one window. loc is the time zone of the policy; a time zone of the window itself overrules it.
-func Window(w v1alpha1.Window, loc *time.Location, at *field.Path) (timeline.Timeline, field.ErrorList) {
-	spec := timeline.WindowSpec{Name: w.Name, Filter: filter(w), From: w.From, To: w.To, Cron: w.Cron, Until: w.Until, Start: w.Start,
-		End:       w.End,
-		ValidFrom: w.ValidFrom, ValidUntil: w.ValidUntil}
-	for _, d := range w.Days {
-		spec.Days = append(spec.Days, string(d))
-	}
-	var errs field.ErrorList
-	if w.TimeZone != "" {
-		own, es := Zone(w.TimeZone, at.Child("timeZone"))
-		errs = append(errs, es...)
-		if own != nil {
-			loc = own
-		}
-	}
-	if w.Duration != "" {
-		var err error
-		if spec.Duration, err = timeline.ParseDurationOrZero(string(w.Duration)); err != nil {
-			errs = append(errs, field.Invalid(at.Child("duration"), w.Duration, err.Error()))
-			spec.Duration = time.Second // any length will do: the window is invalid, and only its other errors are still wanted
-		}
-	}
-	window, es := timeline.ParseWindow(spec, loc, at)
-	if errs = append(errs, es...); len(errs) > 0 {
-		return timeline.Timeline{}, errs
-	}
-	return window, nil
-}
-
-func filter(w v1alpha1.Window) (f face.Filter) {
-	for _, m := range w.Months {
-		f.Months = append(f.Months, int(m))
-	}
-	for _, d := range w.DayOfMonth {
-		f.DayOfMonth = append(f.DayOfMonth, int(d))
-	}
-	for _, n := range w.Nth {
-		f.Nth = append(f.Nth, face.Nth{Week: int(n.Week), Day: string(n.Day)})
-	}
-	if w.Weeks != nil {
-		f.Weeks = face.Weeks{Every: int(w.Weeks.Every), Starting: w.Weeks.Starting}
-	}
-	return f
 }
 
 // Windows compiles a list of windows. A repeated name is an error, as in Repeated.
@@ -120,7 +73,7 @@ func EveryWindow(ws []v1alpha1.Window, loc *time.Location, at *field.Path) ([]ti
 	var errs field.ErrorList
 	out := make([]timeline.Timeline, 0, len(ws))
 	for i, w := range ws {
-		window, es := Window(w, loc, at.Index(i))
+		window, es := timeline.ParseWindow(w, loc, at.Index(i))
 		errs = append(errs, es...)
 		out = append(out, window)
 	}

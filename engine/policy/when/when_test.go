@@ -68,7 +68,7 @@ func TestWindow(t *testing.T) {
 		{"instants, of which the last is not", v1alpha1.Window{Name: "a", Start: "2026-06-01T00:00:00Z", End: "2026-06-02T00:00:00Z"},
 			"2026-06-01T00:00:00Z", "2026-06-02T00:00:00Z"},
 	} {
-		w, errs := when.Window(test.window, berlin(t), at.Index(0))
+		w, errs := timeline.ParseWindow(test.window, berlin(t), at.Index(0))
 		if len(errs) > 0 {
 			t.Fatalf("%s: %v", test.reason, errs)
 		}

@@ -8,34 +8,13 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// Filter selects some days of a window's weekdays: the days that match all set fields.
-type Filter struct {
-	// Months are months from 1 to 12.
-	Months []int
-	// DayOfMonth are days of the month: 1 to 31, or -1 (the last day) to -31, counted from the end of the month.
-	DayOfMonth []int
-	// Nth are weekdays by their place in the month.
-	Nth []Nth
-	// Weeks selects one of every so many weeks.
-	Weeks Weeks
-}
-
-// Nth is a weekday by its place in the month: the first (1) to the fifth (5), or the last (-1) to the last but four (-5).
-type Nth struct {
-	Week int
-	Day  string
-}
-
-// Weeks selects the week, from Monday to Sunday, of a date, and the weeks at a multiple of Every weeks before and after
-// it. The zero Weeks selects every week.
-type Weeks struct {
-	// Every is the distance of the selected weeks: 2 to 12 weeks.
-	Every int
-	// Starting is a date in a selected week.
-	Starting string
-}
+// Filter selects some days of a window's weekdays, by its fields months, dayOfMonth, nth and weeks: the days that match all
+// set fields.
+type Filter v1alpha1.Window
 
 // Fields returns the names of the fields that are set, each with a comma before it.
 func (f Filter) Fields() string {
@@ -44,7 +23,7 @@ func (f Filter) Fields() string {
 		name string
 		set  bool
 	}{
-		{"months", len(f.Months) > 0}, {"weeks", f.Weeks != Weeks{}},
+		{"months", len(f.Months) > 0}, {"weeks", f.Weeks != nil},
 		{"dayOfMonth", len(f.DayOfMonth) > 0}, {"nth", len(f.Nth) > 0},
 	} {
 		if part.set {
@@ -133,16 +112,16 @@ func (f Filter) parseNth(path *field.Path) (Set, field.ErrorList) {
 }
 
 // addNth adds a weekday by its place in the month.
-func (p *monthPlaces) addNth(n Nth, path *field.Path) field.ErrorList {
-	day := slices.Index(weekdayNames(), n.Day)
+func (p *monthPlaces) addNth(n v1alpha1.NthDay, path *field.Path) field.ErrorList {
+	day := slices.Index(weekdayNames(), string(n.Day))
 	if day < 0 {
 		return field.ErrorList{field.NotSupported(path.Child("day"), n.Day, weekdayNames())}
 	}
 	dow := uint8(1) << ((day + 1) % 7)
 	switch {
-	case n.Week >= 1 && n.Week <= len(p.nth):
+	case n.Week >= 1 && int(n.Week) <= len(p.nth):
 		p.nth[n.Week-1] |= dow
-	case n.Week <= -1 && n.Week >= -len(p.nthLast):
+	case n.Week <= -1 && int(n.Week) >= -len(p.nthLast):
 		p.nthLast[-n.Week-1] |= dow
 	default:
 		return field.ErrorList{field.Invalid(path.Child("week"), n.Week,
@@ -151,13 +130,13 @@ func (p *monthPlaces) addNth(n Nth, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// maxWeeks is the largest distance of weeks in a Weeks. With it, each month of the year has a selected week within a
+// maxWeeks is the largest distance of selected weeks. With it, each month of the year has a selected week within a
 // few years, so a search for such a week is short. With 52 weeks, some months would have no selected week for 270
 // years.
 const maxWeeks = 12
 
 func (f Filter) parseWeeks(path *field.Path) (Set, field.ErrorList) {
-	if f.Weeks == (Weeks{}) {
+	if f.Weeks == nil {
 		return nil, nil
 	}
 	var errs field.ErrorList
@@ -198,16 +177,16 @@ func (f Filter) words(weekdays [7]bool) string {
 		parts = append(parts, text)
 	}
 	if len(f.Nth) > 0 {
-		parts = append(parts, joined(f.Nth, func(n Nth) string { return placeText(n.Week) + " " + n.Day }))
+		parts = append(parts, joined(f.Nth, func(n v1alpha1.NthDay) string { return placeText(int(n.Week)) + " " + string(n.Day) }))
 	}
 	if len(f.DayOfMonth) > 0 {
-		parts = append(parts, "day "+joined(f.DayOfMonth, strconv.Itoa))
+		parts = append(parts, "day "+joined(f.DayOfMonth, func(n v1alpha1.DayOfMonth) string { return strconv.Itoa(int(n)) }))
 	}
-	if f.Weeks != (Weeks{}) {
+	if f.Weeks != nil {
 		parts = append(parts, fmt.Sprintf("every %d weeks from %s", f.Weeks.Every, f.Weeks.Starting))
 	}
 	if len(f.Months) > 0 {
-		parts = append(parts, "in "+joined(f.Months, func(n int) string { return time.Month(n).String()[:3] }))
+		parts = append(parts, "in "+joined(f.Months, func(n int32) string { return time.Month(n).String()[:3] }))
 	}
 	return strings.Join(parts, " ")
 }

@@ -5,14 +5,16 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
 )
 
 func weekdayNames() []string { return []string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"} }
 
 // ParseWeekdays returns the set of weekdays, Monday first. An empty list means all days.
-func ParseWeekdays(names []string, path *field.Path) (days [7]bool, errs field.ErrorList) {
+func ParseWeekdays(names []v1alpha1.Day, path *field.Path) (days [7]bool, errs field.ErrorList) {
 	for i, name := range names {
-		day := slices.Index(weekdayNames(), name)
+		day := slices.Index(weekdayNames(), string(name))
 		switch {
 		case day < 0:
 			errs = append(errs, field.NotSupported(path.Index(i), name, weekdayNames()))

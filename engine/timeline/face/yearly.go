@@ -6,30 +6,16 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// Yearly is a day of every year, or a range of days. It has exactly one of three forms: Month and Day, with or without
-// Until; Month and Nth; or Easter. 29 February exists in leap years only.
-type Yearly struct {
-	// Month is the month, 1 to 12. Day is the day of the month, 1 to 31.
-	Month, Day int
-	// Until is the last day of a range, which may be in the next year. Nil: the entry is a single day.
-	Until *MonthDay
-	// Nth is a weekday by its place in the month.
-	Nth *Nth
-	// Easter is the distance in days, -60 to 60, from the Easter Sunday of the Western churches.
-	Easter *int
-	// InLieu moves a day that falls on a Saturday or Sunday to the next Monday.
-	InLieu bool
-	// Name describes the day in messages.
-	Name string
-}
-
-// MonthDay is a day of the year.
-type MonthDay struct{ Month, Day int }
-
-// ParseYearly returns the days of an entry of a calendar. Errors name the fields of Yearly in lower case under path.
-func ParseYearly(y Yearly, path *field.Path) (Set, field.ErrorList) {
+// ParseYearly returns the days of an entry of a calendar. 29 February exists in leap years only. Errors name the fields
+// under path.
+func ParseYearly(y v1alpha1.CalendarYearly, path *field.Path) (Set, field.ErrorList) {
+	if errs := validateInLieu(y.InLieu, path); len(errs) > 0 {
+		return nil, errs
+	}
 	if y.Easter != nil {
 		return parseEaster(y, path)
 	}
@@ -39,11 +25,11 @@ func ParseYearly(y Yearly, path *field.Path) (Set, field.ErrorList) {
 	if y.Nth != nil {
 		return parseNthOfYear(y, path)
 	}
-	errs := validateDay(MonthDay{y.Month, y.Day}, path)
+	errs := validateDay(v1alpha1.CalendarDay{Month: y.Month, Day: y.Day}, path)
 	days := &yearDays{}
 	switch {
 	case y.Until == nil:
-	case y.InLieu:
+	case y.InLieu != "":
 		errs = append(errs, field.Forbidden(path.Child("inLieu"), "moves a single day: leave it out of a range"))
 	default:
 		errs = append(errs, validateDay(*y.Until, path.Child("until"))...)
@@ -53,34 +39,41 @@ func ParseYearly(y Yearly, path *field.Path) (Set, field.ErrorList) {
 	}
 	days[y.Month] |= 1 << y.Day
 	if y.Until != nil {
-		days.addRange(MonthDay{y.Month, y.Day}, *y.Until)
+		days.addRange(v1alpha1.CalendarDay{Month: y.Month, Day: y.Day}, *y.Until)
 	}
-	if y.InLieu {
+	if y.InLieu != "" {
 		return movedDays{days}, nil
 	}
 	return days, nil
 }
 
-func parseEaster(y Yearly, path *field.Path) (Set, field.ErrorList) {
+func validateInLieu(in v1alpha1.InLieu, path *field.Path) field.ErrorList {
+	if in == "" || in == v1alpha1.InLieuMonday {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path.Child("inLieu"), in, []v1alpha1.InLieu{v1alpha1.InLieuMonday})}
+}
+
+func parseEaster(y v1alpha1.CalendarYearly, path *field.Path) (Set, field.ErrorList) {
 	const most = 60
-	switch offset := *y.Easter; {
+	switch offset := int(*y.Easter); {
 	case y.Month != 0 || y.Day != 0 || y.Until != nil || y.Nth != nil:
 		return nil, field.ErrorList{field.Forbidden(path.Child("easter"), "does not go with month, day, until and nth: make two entries")}
 	case offset < -most || offset > most:
 		return nil, field.ErrorList{field.Invalid(path.Child("easter"), offset,
 			fmt.Sprintf("must be -%d to %d days from Easter Sunday", most, most))}
-	case y.InLieu:
+	case y.InLieu != "":
 		return movedDays{easterDays{offset}}, nil
 	default:
 		return easterDays{offset}, nil
 	}
 }
 
-func parseNthOfYear(y Yearly, path *field.Path) (Set, field.ErrorList) {
+func parseNthOfYear(y v1alpha1.CalendarYearly, path *field.Path) (Set, field.ErrorList) {
 	switch {
 	case y.Day != 0 || y.Until != nil:
 		return nil, field.ErrorList{field.Forbidden(path.Child("nth"), "does not go with day and until: make two entries")}
-	case y.InLieu:
+	case y.InLieu != "":
 		return nil, field.ErrorList{field.Forbidden(path.Child("inLieu"), "moves a date: leave it out where the weekday is given")}
 	}
 	p := &monthPlaces{}
@@ -92,12 +85,12 @@ func parseNthOfYear(y Yearly, path *field.Path) (Set, field.ErrorList) {
 	return days, nil
 }
 
-func validateDay(d MonthDay, path *field.Path) field.ErrorList {
+func validateDay(d v1alpha1.CalendarDay, path *field.Path) field.ErrorList {
 	const leapYear = 2000
 	if d.Month < 1 || d.Month > 12 {
 		return field.ErrorList{field.Invalid(path.Child("month"), d.Month, "must be 1 to 12")}
 	}
-	if length := monthLength(leapYear, d.Month); d.Day < 1 || d.Day > length {
+	if length := monthLength(leapYear, int(d.Month)); d.Day < 1 || int(d.Day) > length {
 		return field.ErrorList{field.Invalid(path.Child("day"), d.Day, fmt.Sprintf("must be 1 to %d in this month", length))}
 	}
 	return nil
@@ -115,10 +108,10 @@ func (y *yearDays) add(other *yearDays) {
 }
 
 // addRange adds the days from one day to another. If to comes before from, the range goes over the end of the year.
-func (y *yearDays) addRange(from, to MonthDay) {
+func (y *yearDays) addRange(from, to v1alpha1.CalendarDay) {
 	for d := from; d != to; {
 		if d.Day++; d.Day > 31 {
-			d = MonthDay{d.Month%12 + 1, 1}
+			d = v1alpha1.CalendarDay{Month: d.Month%12 + 1, Day: 1}
 		}
 		y[d.Month] |= 1 << d.Day // mask drops days that the month does not have
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"flyball.dev/flyball/crds/v1alpha1"
 )
 
 // TestAnyJoinsSetsOfOneForm: a calendar may have entries of every form for each day of the year. Their joined set has
@@ -13,16 +15,16 @@ func TestAnyJoinsSetsOfOneForm(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var sets []Set
 	for range 366 {
-		y := Yearly{Month: 1 + random.IntN(12)}
+		y := v1alpha1.CalendarYearly{Month: 1 + random.Int32N(12)}
 		switch random.IntN(4) {
 		case 0:
-			y.Day = 1 + random.IntN(28)
+			y.Day = 1 + random.Int32N(28)
 		case 1:
-			y.Day, y.InLieu = 1+random.IntN(28), true
+			y.Day, y.InLieu = 1+random.Int32N(28), v1alpha1.InLieuMonday
 		case 2:
-			y.Nth = &Nth{Week: []int{-5, -1, 1, 5}[random.IntN(4)], Day: weekdayNames()[random.IntN(7)]}
+			y.Nth = &v1alpha1.NthDay{Week: []int32{-5, -1, 1, 5}[random.IntN(4)], Day: v1alpha1.Day(weekdayNames()[random.IntN(7)])}
 		case 3:
-			y = Yearly{Easter: new(random.IntN(121) - 60), InLieu: random.IntN(2) == 0}
+			y = v1alpha1.CalendarYearly{Easter: new(random.Int32N(121) - 60), InLieu: []v1alpha1.InLieu{"", v1alpha1.InLieuMonday}[random.IntN(2)]}
 		}
 		days, errs := ParseYearly(y, field.NewPath("yearly"))
 		if len(errs) > 0 {

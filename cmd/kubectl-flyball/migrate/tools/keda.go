@@ -88,11 +88,11 @@ func readCron(m gjson.Result) (cronTrigger, string) {
 	if c.windows, ok = week.Pair(start, end); ok {
 		return c, ""
 	}
-	window := timeline.WindowSpec{Cron: start, Until: end}
+	window := v1alpha1.Window{Cron: start, Until: end}
 	if _, errs := timeline.ParseWindow(window, time.UTC, field.NewPath("trigger")); len(errs) > 0 {
 		return c, errs.ToAggregate().Error()
 	}
-	c.windows = []v1alpha1.Window{{Cron: start, Until: end}}
+	c.windows = []v1alpha1.Window{window}
 	return c, ""
 }
 

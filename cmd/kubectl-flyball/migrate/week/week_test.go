@@ -20,12 +20,7 @@ func TestBetween(t *testing.T) {
 		starts, ends := minutes.Draw(t, "starts"), minutes.Draw(t, "ends")
 		var open []timeline.Timeline
 		for _, w := range week.Between(starts, ends) {
-			days := make([]string, len(w.Days))
-			for i, d := range w.Days {
-				days[i] = string(d)
-			}
-			one, errs := timeline.ParseWindow(timeline.WindowSpec{Days: days, From: w.From, To: w.To, Cron: w.Cron, Until: w.Until}, time.UTC,
-				field.NewPath("window"))
+			one, errs := timeline.ParseWindow(w, time.UTC, field.NewPath("window"))
 			if len(errs) > 0 {
 				t.Fatal(errs.ToAggregate())
 			}
