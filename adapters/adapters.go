@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"sync"
 
 	"sigs.k8s.io/yaml"
 
@@ -19,9 +20,18 @@ import (
 //go:embed */*/adapter.yaml
 var files embed.FS
 
-// All returns the Adapters of the library, sorted by name. Each call decodes the files again, so the caller may change
-// the result. An error names the file, and can only come from a mistake in the library itself.
+// All returns the Adapters of the library, sorted by name. Each call returns copies, so the caller may change the result.
+// An error names the file, and can only come from a mistake in the library itself.
 func All() ([]v1alpha1.Adapter, error) {
+	library, err := decoded()
+	all := make([]v1alpha1.Adapter, len(library))
+	for i := range library {
+		library[i].DeepCopyInto(&all[i])
+	}
+	return all, err
+}
+
+var decoded = sync.OnceValues(func() ([]v1alpha1.Adapter, error) {
 	names, err := fs.Glob(files, "*/*/adapter.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("list the adapter library: %w", err)
@@ -38,4 +48,4 @@ func All() ([]v1alpha1.Adapter, error) {
 	}
 	slices.SortFunc(all, func(a, b v1alpha1.Adapter) int { return cmp.Compare(a.Name, b.Name) })
 	return all, nil
-}
+})

@@ -21,6 +21,7 @@ import (
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
 )
 
 // Files reads manifests. They become a world, or are laid over a world.
@@ -189,15 +190,28 @@ func (f Files) Load() (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := f.World(m)
+	w, err := f.read(m)
+	if err != nil {
+		return nil, err
+	}
+	memory, err := w.check(m)
 	if err == nil && !f.Now.IsZero() {
-		w.Warn(f.Now)
+		w.warn(memory, f.Now)
 	}
 	return w, err
 }
 
-// World returns the world of manifests.
+// World returns the world of manifests, without warnings.
 func (f Files) World(m *Manifests) (*World, error) {
+	w, err := f.read(m)
+	if err != nil {
+		return nil, err
+	}
+	return w, w.Check(m)
+}
+
+// read returns the world of manifests without compiling it.
+func (f Files) read(m *Manifests) (*World, error) {
 	w := &World{}
 	if err := w.libraryWith(m.Adapters); err != nil {
 		return nil, err
@@ -225,7 +239,7 @@ func (f Files) World(m *Manifests) (*World, error) {
 	w.findOwn(f.FlyballNamespace)
 	w.bring(f.Namespaces, "")
 	w.inventNamespaces()
-	return w, w.Check(m)
+	return w, nil
 }
 
 // libraryWith adds the adapters of the library. Each of the given adapters replaces the library's adapter of the same
@@ -345,6 +359,12 @@ func (m *Manifests) CheckAdapters() error {
 
 // Check compiles all objects from files and returns each fault with its line.
 func (w *World) Check(m *Manifests) error {
+	_, err := w.check(m)
+	return err
+}
+
+// check is Check, and returns the compiled world too.
+func (w *World) check(m *Manifests) (*world.Memory, error) {
 	var faults []error
 	report := func(d *document, errs field.ErrorList) {
 		for _, e := range errs {
@@ -352,11 +372,11 @@ func (w *World) Check(m *Manifests) error {
 		}
 	}
 	if err := m.CheckAdapters(); err != nil {
-		return err
+		return nil, err
 	}
 	memory, err := w.Memory()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, c := range m.Calendars {
 		known, _ := memory.Calendar(c.Name)
@@ -370,5 +390,5 @@ func (w *World) Check(m *Manifests) error {
 			report(m.docs[any(p)], known.Invalid)
 		}
 	}
-	return joined(faults)
+	return memory, joined(faults)
 }

@@ -108,13 +108,8 @@ func (w *World) NoteUnselected(memory *world.Memory, ref workload.Ref) {
 	w.Note("no policy%s selects %s", readable, ref)
 }
 
-// Warn adds notes about likely mistakes in policies in the time after now. It does nothing for a world that does not
-// compile, because the verb reports the errors itself.
-func (w *World) Warn(now time.Time) {
-	memory, err := world.NewMemory(w.Lists)
-	if err != nil {
-		return
-	}
+// warn adds notes about likely mistakes in policies of the compiled world, in the time after now.
+func (w *World) warn(memory *world.Memory, now time.Time) {
 	var all []string
 	memory.Policies(func(p *world.Policy) bool {
 		if !p.IsBroken() {
