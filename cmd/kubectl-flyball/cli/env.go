@@ -6,8 +6,6 @@ import (
 
 	"golang.org/x/term"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-
-	"flyball.dev/flyball/cmd/kubectl-flyball/progress"
 )
 
 // Env is the environment of a command line.
@@ -29,6 +27,3 @@ func Terminal() Env {
 		Interactive: term.IsTerminal(int(os.Stderr.Fd())),
 	}
 }
-
-// startProgress starts the progress line, if a person reads standard error.
-func (e Env) startProgress() *progress.Progress { return progress.Start(e.ErrOut, e.Interactive) }

@@ -1,6 +1,4 @@
-// Package handover writes the result of migrate --take-over to a cluster: originals kept by other tools move into
-// Flyball's ledger.
-package handover
+package cli
 
 import (
 	"context"
@@ -24,10 +22,10 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Unapplied returns the names of the printed policies that a world does not have yet.
-func Unapplied(out *migrate.Output, lists world.Lists) []string {
+// unapplied returns the names of the printed policies that a world does not have yet.
+func unapplied(out *migrate.Output, lists world.Lists) []string {
 	var names []string
-	for _, id := range Policies(out) {
+	for _, id := range printedPolicies(out) {
 		if !slices.ContainsFunc(lists.Policies, func(q policy.Object) bool { return source.IDOf(q) == id }) {
 			names = append(names, id.String())
 		}
@@ -35,8 +33,8 @@ func Unapplied(out *migrate.Output, lists world.Lists) []string {
 	return names
 }
 
-// Policies returns the identities of the printed policies.
-func Policies(out *migrate.Output) []workload.Policy {
+// printedPolicies returns the identities of the printed policies.
+func printedPolicies(out *migrate.Output) []workload.Policy {
 	var ids []workload.Policy
 	for _, e := range out.Emitted {
 		if p, ok := e.Object.(policy.Object); ok {
@@ -46,15 +44,15 @@ func Policies(out *migrate.Output) []workload.Policy {
 	return ids
 }
 
-// Write sends the patches. It calls the function doing before each patch. It collects missing rights into one error,
-// and records any other failure for its object.
-func Write(ctx context.Context, cluster source.Cluster, lists world.Lists, items []*migrate.Handover, doing func(target string)) error {
+// handOver sends the patches of migrate --take-over: originals kept by other tools move into Flyball's ledger. It calls the
+// function doing before each patch. It collects missing rights into one error, and records any other failure for its object.
+func handOver(ctx context.Context, cluster source.Cluster, lists world.Lists, items []*migrate.Handover, doing func(target string)) error {
 	var missing source.MissingRights
 	for _, h := range items {
 		if h.Patch == nil {
 			continue
 		}
-		if why := unready(lists, h.Policy); why != "" {
+		if why := notReadyYet(lists, h.Policy); why != "" {
 			h.Left = why
 			continue
 		}
@@ -100,8 +98,8 @@ func versionsOf(lists world.Lists, gk schema.GroupKind) []string {
 	return nil
 }
 
-// unready returns the reason why a policy may not take over an object yet, or "".
-func unready(lists world.Lists, id workload.Policy) string {
+// notReadyYet returns the reason why a policy may not take over an object yet, or "".
+func notReadyYet(lists world.Lists, id workload.Policy) string {
 	if id == (workload.Policy{}) {
 		return ""
 	}
@@ -117,9 +115,9 @@ func unready(lists world.Lists, id workload.Policy) string {
 	return ""
 }
 
-// NameUnapplied names, for each object left over, the printed policy that takes the object over once it is applied.
-func NameUnapplied(out *migrate.Output, lists world.Lists, sleepers []migrate.Sleeper, items []*migrate.Handover, now time.Time) error {
-	if len(Unapplied(out, lists)) == 0 {
+// nameUnapplied names, for each object left over, the printed policy that takes the object over once it is applied.
+func nameUnapplied(out *migrate.Output, lists world.Lists, sleepers []migrate.Sleeper, items []*migrate.Handover, now time.Time) error {
+	if len(unapplied(out, lists)) == 0 {
 		return nil
 	}
 	then, err := migrate.TakeOver(out.Over(lists), sleepers, now)

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/handover"
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/tools"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
@@ -146,8 +145,8 @@ func (v *migrateVerb) readCluster(ctx context.Context, in *migrate.Input, namesp
 		return nil, world.Lists{}, err
 	}
 	p := v.startProgress()
-	defer p.Done()
-	cluster.Progress = func(what string) { p.Doing("reading " + what) }
+	defer p.done()
+	cluster.Progress = func(what string) { p.doing("reading " + what) }
 	lists, err := v.lists(ctx, cluster, namespace)
 	if err != nil {
 		return nil, lists, err
@@ -210,7 +209,7 @@ func (v *migrateVerb) runTakeOver(ctx context.Context, lists world.Lists, out *m
 	}
 	found.Left = slept.Left
 	if !v.apply {
-		found.Unapplied = handover.Unapplied(out, lists)
+		found.Unapplied = unapplied(out, lists)
 		lists = out.Over(lists)
 	}
 	var err error
@@ -218,12 +217,12 @@ func (v *migrateVerb) runTakeOver(ctx context.Context, lists world.Lists, out *m
 		return err
 	}
 	if !v.apply {
-		if found.Changes, err = migrate.StateChanges(lists, found.Items, handover.Policies(out), v.Now()); err != nil {
+		if found.Changes, err = migrate.StateChanges(lists, found.Items, printedPolicies(out), v.Now()); err != nil {
 			return err
 		}
 	}
 	if v.apply {
-		if err := handover.NameUnapplied(out, lists, slept.Sleepers, found.Items, v.Now()); err != nil {
+		if err := nameUnapplied(out, lists, slept.Sleepers, found.Items, v.Now()); err != nil {
 			return err
 		}
 		cluster, err := v.cluster()
@@ -231,8 +230,8 @@ func (v *migrateVerb) runTakeOver(ctx context.Context, lists world.Lists, out *m
 			return err
 		}
 		p := v.startProgress()
-		err = handover.Write(ctx, cluster, lists, found.Items, func(target string) { p.Doing("writing " + target) })
-		p.Done()
+		err = handOver(ctx, cluster, lists, found.Items, func(target string) { p.doing("writing " + target) })
+		p.done()
 		if err != nil {
 			return err
 		}

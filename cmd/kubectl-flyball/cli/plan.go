@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
-	"flyball.dev/flyball/cmd/kubectl-flyball/runup"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/workload"
@@ -102,9 +102,9 @@ func (v *planVerb) run(ctx context.Context, args []string) error {
 		return err
 	}
 	p := v.startProgress()
-	o.Progress = func(at time.Time) { p.Doing("planning " + at.In(v.zone).Format(time.DateOnly)) }
+	o.Progress = func(at time.Time) { p.doing("planning " + at.In(v.zone).Format(time.DateOnly)) }
 	found, err := v.plan(ctx, w, edit, o)
-	p.Done()
+	p.done()
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (v *planVerb) plan(ctx context.Context, w *source.World, edit *source.Manif
 	}
 	edited, err := w.Overlay(edit)
 	if v.remove {
-		edited, err = w.Deleted(edit, metav1.NewTime(runup.Start(o.Now, o.From)))
+		edited, err = w.Deleted(edit, metav1.NewTime(instant.RunUp(o.Now, o.From)))
 	}
 	if err != nil {
 		return nil, err

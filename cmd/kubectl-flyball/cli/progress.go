@@ -1,6 +1,4 @@
-// Package progress shows the current activity on one line of a terminal, once the work has taken longer than a second.
-// The line disappears at the end.
-package progress
+package cli
 
 import (
 	"io"
@@ -8,11 +6,12 @@ import (
 	"time"
 )
 
-// after is the time that passes before the first output.
-const after = time.Second
+// progressAfter is the time that passes before the first output.
+const progressAfter = time.Second
 
-// Progress shows the current activity of work that takes longer than the constant after.
-type Progress struct {
+// progress shows the current activity on one line of a terminal, once the work has taken longer than progressAfter. The
+// line disappears at the end.
+type progress struct {
 	out   io.Writer
 	mu    sync.Mutex
 	what  string
@@ -20,39 +19,38 @@ type Progress struct {
 	timer *time.Timer
 }
 
-// Start starts the timer. The parameter read is true if a person reads the writer out. Otherwise Progress shows
-// nothing.
-func Start(out io.Writer, read bool) *Progress {
-	p := &Progress{out: out}
-	if read {
-		p.timer = time.AfterFunc(after, p.show)
+// startProgress starts the timer if a person reads standard error. Otherwise the progress shows nothing.
+func (e Env) startProgress() *progress {
+	p := &progress{out: e.ErrOut}
+	if e.Interactive {
+		p.timer = time.AfterFunc(progressAfter, p.show)
 	}
 	return p
 }
 
-func (p *Progress) show() {
+func (p *progress) show() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.shown = true
 	p.print()
 }
 
-func (p *Progress) print() {
+func (p *progress) print() {
 	if p.shown && p.what != "" {
 		_, _ = io.WriteString(p.out, "\r\x1b[K"+p.what+" ...")
 	}
 }
 
-// Doing sets the current activity.
-func (p *Progress) Doing(what string) {
+// doing sets the current activity.
+func (p *progress) doing(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.what = what
 	p.print()
 }
 
-// Line writes a permanent line above the line of the activity.
-func (p *Progress) Line(out io.Writer, text string) {
+// line writes a permanent line above the line of the activity.
+func (p *progress) line(out io.Writer, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shown && p.what != "" {
@@ -62,8 +60,8 @@ func (p *Progress) Line(out io.Writer, text string) {
 	p.print()
 }
 
-// Done removes the activity from the screen.
-func (p *Progress) Done() {
+// done removes the activity from the screen.
+func (p *progress) done() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.timer != nil {

@@ -1,9 +1,11 @@
-package progress
+package cli
 
 import (
 	"strings"
 	"sync"
 	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
 // screen is a writer for concurrent use.
@@ -28,24 +30,24 @@ func (s *screen) String() string {
 // end.
 func TestProgress(t *testing.T) {
 	var out screen
-	p := Start(&out, true)
-	p.Doing("reading deployments")
+	p := Env{IOStreams: genericiooptions.IOStreams{ErrOut: &out}, Interactive: true}.startProgress()
+	p.doing("reading deployments")
 	if out.String() != "" {
 		t.Errorf("shown at once: %q", out.String())
 	}
 	p.show() // the timer calls show as well
-	p.Doing("reading cronjobs")
+	p.doing("reading cronjobs")
 	if got := out.String(); !strings.Contains(got, "reading deployments ...") || !strings.HasSuffix(got, "reading cronjobs ...") {
 		t.Errorf("shown: %q", got)
 	}
-	p.Done()
+	p.done()
 	if !strings.HasSuffix(out.String(), "\r\x1b[K") {
 		t.Errorf("left on the screen: %q", out.String())
 	}
 	var pipe screen
-	quiet := Start(&pipe, false)
-	quiet.Doing("reading")
-	quiet.Done()
+	quiet := Env{IOStreams: genericiooptions.IOStreams{ErrOut: &pipe}}.startProgress()
+	quiet.doing("reading")
+	quiet.done()
 	if quiet.timer != nil || pipe.String() != "" {
 		t.Errorf("no person reads standard error, but it has %q", pipe.String())
 	}

@@ -19,7 +19,7 @@ func newRecommend(s *session) *cobra.Command {
 	return recommend.New(recommend.Env{
 		IOStreams: s.IOStreams, Now: s.Now, Load: s.around, Print: s.print, Complete: s.completeTargets,
 		TooLittle: exit{exitTooLittle, recommend.ErrTooLittle},
-		Zone:      &s.zone, Progress: func() (func(string), func()) { p := s.startProgress(); return p.Doing, p.Done },
+		Zone:      &s.zone, Progress: func() (func(string), func()) { p := s.startProgress(); return p.doing, p.done },
 	})
 }
 
@@ -28,7 +28,7 @@ func newSuggest(s *session) *cobra.Command {
 	return suggest.New(suggest.Env{
 		IOStreams: s.IOStreams, Now: s.Now, Load: s.around, Print: s.printManifests, Complete: s.completeTargets,
 		Refused: func(err error) error { return exit{exitTooLittle, err} },
-		Zone:    &s.zone, Progress: func() (func(string), func()) { p := s.startProgress(); return p.Doing, p.Done },
+		Zone:    &s.zone, Progress: func() (func(string), func()) { p := s.startProgress(); return p.doing, p.done },
 		Checkpoint: func(ctx context.Context, target source.Target, files []string) (*v1alpha1.UsageCheckpoint, error) {
 			if s.offline {
 				return s.files(files, target.Namespace).Checkpoint(target.Ref)

@@ -171,8 +171,8 @@ func (s *session) read(ctx context.Context, q source.Query, files []string) (*so
 		return nil, err
 	}
 	p := s.startProgress()
-	defer p.Done()
-	cluster.Progress = func(what string) { p.Doing("reading " + what) }
+	defer p.done()
+	cluster.Progress = func(what string) { p.doing("reading " + what) }
 	return cluster.Load(ctx, q)
 }
 

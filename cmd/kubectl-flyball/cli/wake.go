@@ -212,10 +212,10 @@ func (v *wakeVerb) await(ctx context.Context, cluster source.Cluster, w *source.
 		}
 	}
 	p := v.startProgress()
-	defer p.Done()
-	err := effect.Await(ctx, cluster.Client, w, places, v.timeout, p.Doing, func(ready string) {
+	defer p.done()
+	err := effect.Await(ctx, cluster.Client, w, places, v.timeout, p.doing, func(ready string) {
 		if people {
-			p.Line(v.Out, ready+" is ready")
+			p.line(v.Out, ready+" is ready")
 		}
 	})
 	if people {

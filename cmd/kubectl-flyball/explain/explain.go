@@ -14,7 +14,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
-	"flyball.dev/flyball/cmd/kubectl-flyball/runup"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit/freezecheck"
@@ -197,9 +196,9 @@ func (t *Teller) Of(ctx context.Context, target source.Target, o Options) (*Expl
 	if t.memory.Raw(target.Ref) == nil {
 		return nil, t.world.Missing(target.Ref)
 	}
-	e := &Explanation{Target: target.String(), At: o.At, Hypothetical: runup.Note(o.Now, o.At), Next: []Change{},
+	e := &Explanation{Target: target.String(), At: o.At, Hypothetical: instant.Hypothetical(o.Now, o.At), Next: []Change{},
 		Notes: slices.Clone(t.world.Notes), zone: o.Zone}
-	memory, err := e.reach(t.memory, target.Ref, runup.Start(o.Now, o.At))
+	memory, err := e.reach(t.memory, target.Ref, instant.RunUp(o.Now, o.At))
 	if err != nil {
 		return nil, err
 	}

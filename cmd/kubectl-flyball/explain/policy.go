@@ -9,7 +9,6 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
-	"flyball.dev/flyball/cmd/kubectl-flyball/runup"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy/freeze"
@@ -70,7 +69,7 @@ func OfPolicy(w *source.World, id workload.Policy, o Options) (*PolicyStory, err
 	if p == nil {
 		return nil, missingPolicy(memory, id)
 	}
-	s := &PolicyStory{Policy: id.String(), At: o.At, Hypothetical: runup.Note(o.Now, o.At), Next: []Transition{}, Targets: []PolicyTarget{},
+	s := &PolicyStory{Policy: id.String(), At: o.At, Hypothetical: instant.Hypothetical(o.Now, o.At), Next: []Transition{}, Targets: []PolicyTarget{},
 		Notes: slices.Clone(w.Notes),
 		zone:  o.Zone, acts: p.Kind.ActsOnTargets()}
 	if p.IsBroken() {
@@ -82,7 +81,7 @@ func OfPolicy(w *source.World, id workload.Policy, o Options) (*PolicyStory, err
 		return s, nil
 	}
 	s.selects = true
-	if start := runup.Start(o.Now, o.At); start.Before(o.At) {
+	if start := instant.RunUp(o.Now, o.At); start.Before(o.At) {
 		if _, err := decide.Simulate(memory, start, o.At); err != nil && !errors.Is(err, decide.ErrRestless) {
 			return nil, err
 		}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/runup"
+	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/workload"
@@ -99,8 +99,8 @@ func Make(ctx context.Context, w *source.World, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{From: o.From, To: o.To, Hypothetical: runup.Note(o.Now, o.From), Changes: []Change{}, Notes: slices.Clone(w.Notes),
-		zone: o.Zone, start: runup.Start(o.Now, o.From)}
+	p := &Plan{From: o.From, To: o.To, Hypothetical: instant.Hypothetical(o.Now, o.From), Changes: []Change{}, Notes: slices.Clone(w.Notes),
+		zone: o.Zone, start: instant.RunUp(o.Now, o.From)}
 	p.noteUnsimulated(memory)
 	p.noteOwners(memory)
 	if memory, err = p.templates(w, memory, o); err != nil {
