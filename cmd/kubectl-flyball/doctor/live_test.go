@@ -95,7 +95,8 @@ func TestLive(t *testing.T) {
 			[]string{"manager ok it runs", "webhook certificates ok 1 webhook, trusted for longer than a day",
 				"webhook ok it answers, and refuses what is wrong"}},
 		"no ready replica, an authority that ends, no webhook": {managers(0, "flyball:v1"), hooks(t, noon.Add(time.Hour)), `{"kind":"Schedule"}`,
-			[]string{"manager problem Deployment flyball has no ready replica", "webhook certificates problem the authority of validate.flyball.dev ends",
+			[]string{"manager problem Deployment flyball has no ready replica",
+				"webhook certificates problem the authority of validate.flyball.dev ends",
 				"webhook problem a schedule in a time zone that does not exist was let through"}},
 		"no authority, no answer": {managers(1, "flyball:v1"), noHooks, "failed calling webhook: no endpoints",
 			[]string{"webhook certificates problem validate.flyball.dev has no caBundle", "webhook problem it cannot be reached"}},
@@ -139,7 +140,8 @@ func TestVersions(t *testing.T) {
 		"no API":        {"flyball:v1", group("example.com", "v1"), "v1", "Flyball's CRDs are not installed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			config := answering(t, map[string]string{deploymentsPath: managers(1, c.image), groupsPath: c.groups, "GET /api": `{"kind":"APIVersions"}`,
+			config := answering(t, map[string]string{deploymentsPath: managers(1, c.image), groupsPath: c.groups,
+				"GET /api":     `{"kind":"APIVersions"}`,
 				"GET /version": `{"major":"1","minor":"34","gitVersion":"v1.34.0"}`})
 			v := Versions{Client: "v1", ClientAPI: own.String()}
 			if err := v.Ask(t.Context(), config, "flyball-system"); err != nil {
