@@ -69,8 +69,7 @@ var _ decide.Sandbox = (*Memory)(nil)
 
 // NewMemory returns a world with the objects of plain lists. An error names the unreadable object.
 func NewMemory(in Lists) (*Memory, error) {
-	w := New(in.Scope)
-	w.AuthorsAreAsked() // the API server has checked the authors of these policies
+	w := New(in.Scope, AuthorsAsked(true)) // the API server has checked the authors of these policies
 	m := &Memory{world: w, kinds: map[schema.GroupKind]*memoryKind{}}
 	var failed error
 	w.Update(func(tx *Tx) {

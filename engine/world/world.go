@@ -59,11 +59,20 @@ type World struct {
 
 // New returns an empty World. scope has facts about the cluster for the compilation of selections (see the function
 // Scope).
-func New(scope selector.Scope) *World {
+func New(scope selector.Scope, options ...Option) *World {
 	w := &World{scope: scope, loaded: make(chan struct{}), read: readers{calendar: when.Calendar, adapter: adapter.Compile}}
+	for _, set := range options {
+		set(w)
+	}
 	w.current.Store(emptySnapshot())
 	return w
 }
+
+// Option configures a new World.
+type Option func(*World)
+
+// AuthorsAsked states whether the webhook checks the rights of the authors of policies. By default it does not.
+func AuthorsAsked(asked bool) Option { return func(w *World) { w.authorsAsked = asked } }
 
 // Scope returns the facts about the cluster for the compilation of selections. They are the namespaces that only
 // selectors with their name reach, such as Flyball's own, and the cluster-scoped kinds.
@@ -77,10 +86,6 @@ func Scope(namespace string, clusterScoped func(schema.GroupKind) bool) selector
 
 // Scope returns the scope given to New.
 func (w *World) Scope() selector.Scope { return w.scope }
-
-// AuthorsAreAsked records that the webhook checks the rights of the authors of policies. It must be called before the
-// first Update.
-func (w *World) AuthorsAreAsked() { w.authorsAsked = true }
 
 // Snapshot returns the current state.
 func (w *World) Snapshot() *Snapshot { return w.current.Load() }

@@ -66,10 +66,7 @@ func Run(ctx context.Context, config *rest.Config, opts Options) error {
 	if err != nil {
 		return fmt.Errorf("set up the manager: %w", err)
 	}
-	w := world.New(world.Scope(opts.Namespace, clusterScoped(mgr.GetRESTMapper())))
-	if opts.Webhook.Enabled {
-		w.AuthorsAreAsked()
-	}
+	w := world.New(world.Scope(opts.Namespace, clusterScoped(mgr.GetRESTMapper())), world.AuthorsAsked(opts.Webhook.Enabled))
 	server, err := addAll(mgr, config, opts, w, listings)
 	if err != nil {
 		return err
