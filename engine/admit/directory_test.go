@@ -2,7 +2,6 @@ package admit_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -22,7 +21,6 @@ import (
 
 	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/engine/admit/server"
-	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/harness"
 )
 
@@ -58,7 +56,7 @@ func TestCertificatesFromDirectory(t *testing.T) {
 	first, second := issuer(t), issuer(t)
 	opts := options(t, adapters(t))
 	opts.CertDir = t.TempDir()
-	if _, err := server.New(api.Config(), opts); err == nil || !strings.Contains(err.Error(), opts.CertDir) {
+	if _, err := server.New(opts); err == nil || !strings.Contains(err.Error(), opts.CertDir) {
 		t.Errorf("an empty directory: %v, want an error that names it", err)
 	}
 	// Files that are written one by one, not by a kubelet, work too.
@@ -80,7 +78,7 @@ func TestCertificatesFromDirectory(t *testing.T) {
 		if err := holds(t, opts.OwnConfiguration, second.Bundle()); err != nil {
 			return err
 		}
-		if !bytes.Equal(server.CABundle(), second.Bundle()) {
+		if !bytes.Equal(server.Client("").CABundle, second.Bundle()) {
 			return errors.New("the server gives another bundle")
 		}
 		roots := x509.NewCertPool()
@@ -173,9 +171,9 @@ func serial(t *testing.T, address string, i *harness.Issuer) string {
 func replica(t *testing.T, service *harness.Service, given server.Options) (address string) {
 	t.Helper()
 	opts := options(t)
-	opts.OwnConfiguration, opts.Configurations = "", []string{registration.FreezeConfigurationName}
+	opts.OwnConfiguration = ""
 	opts.CertDir, opts.Endpoint = given.CertDir, given.Endpoint
-	server, err := server.New(api.Config(), opts)
+	server, err := server.New(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,26 +187,7 @@ func replica(t *testing.T, service *harness.Service, given server.Options) (addr
 	}))
 	t.Cleanup(probe.Close)
 	service.Add(fmt.Sprintf("127.0.0.1:%d", opts.Port), probe.URL)
-	rules := []registration.FreezeRule{{Group: "apps", Resource: "deployments", Versions: []string{"v1"}, Actions: workload.ChangeScale}}
-	keep := func() error {
-		_, err := registration.FreezeHook{Client: configurations()}.Keep(context.Background(),
-			registration.FreezeConfiguration(server.Client(registration.JudgePath), rules, registration.FreezeScope{}), true)
-		return err
-	}
-	eventually(t, "the configuration is made", keep)
-	done, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		for {
-			select {
-			case <-done:
-				return
-			case <-time.After(250 * time.Millisecond):
-				_ = keep() // a conflict with another replica is resolved next time
-			}
-		}
-	}()
-	t.Cleanup(func() { close(done); <-stopped })
+	keepFreezes(t, server)
 	return fmt.Sprintf("127.0.0.1:%d", opts.Port)
 }
 

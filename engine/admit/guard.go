@@ -20,7 +20,6 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit/limits"
-	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
@@ -84,9 +83,9 @@ type Guard struct {
 func (g *Guard) Kinds() []Kind {
 	var kinds []Kind
 	for kind, resource := range FreezeResources() {
-		k := Kind{Kind: kind, Resource: resource, Validator: ValidatorFunc(g.rule), Operations: registration.EveryWrite}
+		k := Kind{Kind: kind, Resource: resource, Validator: ValidatorFunc(g.rule), Deletions: true}
 		if strings.HasSuffix(kind, freeze.ExceptionKind) {
-			k.Validator, k.Operations, k.Creator = ValidatorFunc(g.exception), nil, true
+			k.Validator, k.Deletions, k.Creator = ValidatorFunc(g.exception), false, true
 		}
 		kinds = append(kinds, k)
 	}
@@ -287,7 +286,7 @@ func (g *Guard) Adapter(inner Validator) Kind {
 // depend on it.
 func (g *Guard) dependedOn(kind Kind, dependents func(Request) (string, []*freeze.Rule)) Kind {
 	inner := kind.Validator
-	kind.Operations = registration.EveryWrite
+	kind.Deletions = true
 	kind.Validator = ValidatorFunc(func(ctx context.Context, req Request) ([]string, field.ErrorList, error) {
 		var warnings []string
 		if req.Old == nil || !isDeleting(req.Old) && (req.New == nil || req.SpecChanged) {

@@ -36,18 +36,17 @@ func TestWebhookConfigurationsAreGuarded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	keeper := registration.PolicyKeeper{Policies: clients.AdmissionregistrationV1().ValidatingAdmissionPolicies(),
-		Bindings: clients.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()}
-	if err := keeper.Keep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		for _, p := range registration.AdmissionPolicies() {
-			if err := keeper.Bindings.Delete(context.Background(), p.Binding.Name, metav1.DeleteOptions{}); err != nil {
+	k := keeper(t)
+	for _, object := range registration.AdmissionObjects() {
+		if _, err := k.Keep(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := k.WithWatch.Delete(context.Background(), object); err != nil {
 				t.Error(err)
 			}
-		}
-	})
+		})
+	}
 	label := metav1.LabelSelector{MatchLabels: map[string]string{"guard-test": "true"}}
 	for _, name := range []string{"flyball", "flyball-freeze", "somebody-elses"} {
 		config := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: label.MatchLabels}}

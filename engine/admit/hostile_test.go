@@ -47,9 +47,13 @@ func serveAlone(where string) error {
 	if err != nil {
 		return err
 	}
-	server, err := server.New(config, server.Options{
+	keeper, err := registration.NewKeeper(config, logr.Discard())
+	if err != nil {
+		return err
+	}
+	server, err := server.New(server.Options{
 		Host: "127.0.0.1", Port: number, Endpoint: registration.Endpoint{URL: "https://127.0.0.1:" + port}, OwnConfiguration: "flyball-alone",
-		Secret: types.NamespacedName{Namespace: "flyball-system", Name: "webhook-alone"}, Log: logr.Discard(),
+		Secret: types.NamespacedName{Namespace: "flyball-system", Name: "webhook-alone"}, Log: logr.Discard(), Keeper: keeper,
 	})
 	if err != nil {
 		return err

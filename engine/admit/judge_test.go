@@ -390,7 +390,7 @@ func TestFreezeConfiguration(t *testing.T) {
 		{Group: "apps", Resource: "replicasets", Versions: []string{"v1"}, Subresources: []string{"status"}, Actions: 0},
 		{Resource: "pods", Versions: []string{"v1"}, Subresources: []string{"resize", "ephemeralcontainers"}, Actions: workload.ChangeRollOut},
 	}
-	config := registration.FreezeConfiguration(admissionClient, kinds,
+	config := registration.FreezeConfiguration(deadClient, kinds,
 		registration.FreezeScope{Exempt: []string{"kube-system", "flyball"}, Account: `o'neill\x`, FieldManager: "flyball",
 			Namespaces: admissionregistrationv1.Ignore})
 	var rules []string
@@ -398,7 +398,7 @@ func TestFreezeConfiguration(t *testing.T) {
 		rules = append(rules, fmt.Sprint(r.APIGroups, r.APIVersions, r.Resources, r.Operations, *r.Scope))
 	}
 	want := []string{
-		"[] [v1] [pods pods/resize pods/ephemeralcontainers pods/status] [UPDATE]*",
+		"[] [v1] [pods pods/ephemeralcontainers pods/resize pods/status] [UPDATE]*",
 		"[apps] [v1] [daemonsets daemonsets/scale daemonsets/status deployments/status statefulsets statefulsets/scale statefulsets/status] " +
 			"[UPDATE]*",
 		"[apps] [v1] [deployments] [UPDATE DELETE]*",
@@ -414,10 +414,10 @@ func TestFreezeConfiguration(t *testing.T) {
 	if len(config.Webhooks) != 2 || *config.Webhooks[1].FailurePolicy != "Ignore" || *config.Webhooks[0].FailurePolicy != "Fail" {
 		t.Errorf("webhooks %+v", config.Webhooks)
 	}
-	if got := registration.FreezeConfiguration(admissionClient, kinds[4:5], registration.FreezeScope{}); got != nil {
+	if got := registration.FreezeConfiguration(deadClient, kinds[4:5], registration.FreezeScope{}); got != nil {
 		t.Errorf("a configuration of nothing: %+v", got)
 	}
-	bare := registration.FreezeConfiguration(admissionClient, kinds[:1], registration.FreezeScope{})
+	bare := registration.FreezeConfiguration(deadClient, kinds[:1], registration.FreezeScope{})
 	if diff := cmp.Diff(&metav1.LabelSelector{}, bare.Webhooks[0].NamespaceSelector, cmpopts.EquateEmpty()); diff != "" ||
 		len(bare.Webhooks) != 1 || len(bare.Webhooks[0].MatchConditions) != 2 {
 		t.Errorf("without scope: %+v", bare.Webhooks)

@@ -176,8 +176,19 @@ func options(t *testing.T, kinds ...admit.Kind) server.Options {
 		Kinds:            kinds,
 		Secret:           types.NamespacedName{Namespace: "flyball-system", Name: "webhook-" + objectName(t)},
 		OwnConfiguration: "flyball-" + objectName(t),
+		Keeper:           keeper(t),
 		Log:              testr.New(t),
 	}
+}
+
+// keeper returns a keeper of webhook configurations and admission policies.
+func keeper(t *testing.T) *registration.Keeper {
+	t.Helper()
+	k, err := registration.NewKeeper(api.Config(), testr.New(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
 }
 
 // objectName returns the test's name as an object name.
@@ -207,7 +218,7 @@ func freePort(t *testing.T) int {
 // start runs a server until the end of the test, or until the returned function is called, and waits until it is ready.
 func start(t *testing.T, opts server.Options) (*server.Server, func()) {
 	t.Helper()
-	server, err := server.New(api.Config(), opts)
+	server, err := server.New(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +255,7 @@ func serve(t *testing.T, server *server.Server, opts server.Options) (stop func(
 
 func removeConfigurations(t *testing.T, opts server.Options) {
 	configurations := kubernetes.NewForConfigOrDie(api.Config()).AdmissionregistrationV1().ValidatingWebhookConfigurations()
-	for _, name := range append(opts.Configurations, opts.OwnConfiguration) {
+	for _, name := range []string{registration.FreezeConfigurationName, opts.OwnConfiguration} {
 		if name == "" {
 			continue
 		}

@@ -27,7 +27,7 @@ func TestRotationUnderLoad(t *testing.T) {
 	second.Port = freePort(t)
 	servers := []*server.Server{}
 	for _, opts := range []server.Options{first, second} {
-		server, err := server.New(api.Config(), opts)
+		server, err := server.New(opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,11 +79,8 @@ func TestRotationUnderLoad(t *testing.T) {
 	}
 }
 
-// rotateFast sets certificates that live 30 s and are replaced after 20 s. The overlap covers the delay of API servers
-// on a busy machine; in a cluster it is ten minutes.
-func rotateFast(o *server.Options) {
-	o.CertificateLifetime, o.Overlap = 30*time.Second, 5*time.Second
-}
+// rotateFast sets certificates that live 30 s and are replaced after 10 s. In a cluster they live for a year.
+func rotateFast(o *server.Options) { o.CertificateLifetime = 30 * time.Second }
 
 // broken returns a function that requests an Adapter which only the validator refuses.
 func broken(t *testing.T) func(context.Context) error {

@@ -20,7 +20,7 @@ func TestShutdownLosesNoRequest(t *testing.T) {
 		t.Run(protocol, func(t *testing.T) {
 			opts := options(t, adapters(t))
 			opts.Drain = time.Hour
-			server, err := server.New(api.Config(), opts)
+			server, err := server.New(opts)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +103,7 @@ func TestShutdownLosesNoRequest(t *testing.T) {
 // speaking returns a client of the server for one protocol.
 func speaking(server *server.Server, protocol string) *http.Client {
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(server.CABundle())
+	roots.AppendCertsFromPEM(server.Client("").CABundle)
 	var protocols http.Protocols
 	protocols.SetHTTP1(protocol == "HTTP/1.1")
 	protocols.SetHTTP2(protocol == "HTTP/2.0")
@@ -114,7 +114,7 @@ func TestDrained(t *testing.T) {
 	for _, drain := range []time.Duration{0, 50 * time.Millisecond} {
 		opts := options(t, adapters(t))
 		opts.Drain = drain
-		server, err := server.New(api.Config(), opts)
+		server, err := server.New(opts)
 		if err != nil {
 			t.Fatal(err)
 		}

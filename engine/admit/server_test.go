@@ -40,7 +40,6 @@ func TestOptionsAreChecked(t *testing.T) {
 		{"not https", func(o *server.Options) { o.Endpoint.URL = "http://127.0.0.1:1" }, "https://host:port"},
 		{"a URL with a path", func(o *server.Options) { o.Endpoint.URL = "https://127.0.0.1:1/x" }, "https://host:port"},
 		{"no place for certificates", func(o *server.Options) { o.Secret.Namespace = "" }, "Secret"},
-		{"an overlap that outlasts a certificate", func(o *server.Options) { o.CertificateLifetime = time.Minute }, "Overlap"},
 		{"a kind twice", func(o *server.Options) { o.Kinds = append(o.Kinds, o.Kinds[0]) }, "twice"},
 		{"a kind without validator", func(o *server.Options) { o.Kinds = []admit.Kind{{Kind: "A", Resource: "as"}} }, "validator"},
 	}
@@ -49,47 +48,31 @@ func TestOptionsAreChecked(t *testing.T) {
 			o := good
 			o.Kinds = append([]admit.Kind(nil), good.Kinds...)
 			tt.spoil(&o)
-			if _, err := server.New(api.Config(), o); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := server.New(o); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("New: %v, want an error that names %s", err, tt.want)
 			}
 		})
 	}
 }
 
-// A configuration of another writer, such as the Helm chart, gets the authority, and the certificate is stored in the
-// Secret.
-func TestAuthorityIsInjected(t *testing.T) {
+// The certificate is stored in the Secret.
+func TestCertificateIsStored(t *testing.T) {
 	opts := options(t, adapters(t))
-	opts.Configurations, opts.OwnConfiguration = []string{opts.OwnConfiguration}, ""
-	chart := registration.Configuration(opts.Configurations[0], opts.Endpoint, admit.Registered(opts.Kinds), nil)
-	if _, err := configurations().Create(t.Context(), chart, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
 	server, _ := start(t, opts)
 	active(t)
-	live, err := configurations().Get(t.Context(), chart.Name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(live.Webhooks[0].ClientConfig.CABundle, server.CABundle()) || len(server.CABundle()) == 0 {
-		t.Error("the configuration does not hold the server's authority")
+	if err := holds(t, opts.OwnConfiguration, server.Client("").CABundle); err != nil {
+		t.Error(err)
 	}
 	secret, err := kubernetes.NewForConfigOrDie(api.Config()).CoreV1().Secrets(opts.Secret.Namespace).Get(t.Context(), opts.Secret.Name,
 		metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"tls.crt", "tls.key", "ca.crt"} {
+	for _, key := range []string{"tls.crt", "tls.key", "ca.crt", "next.crt", "next.key"} {
 		if len(secret.Data[key]) == 0 {
 			t.Errorf("the Secret has no %s", key)
 		}
 	}
-
-	live.Webhooks[0].ClientConfig.CABundle = nil
-	if _, err := configurations().Update(t.Context(), live, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "a bundle that somebody removed comes back", func() error { return holds(t, chart.Name, server.CABundle()) })
 }
 
 func holds(t *testing.T, name string, bundle []byte) error {
@@ -97,7 +80,7 @@ func holds(t *testing.T, name string, bundle []byte) error {
 	if err != nil {
 		return err
 	}
-	if !bytes.Equal(live.Webhooks[0].ClientConfig.CABundle, bundle) {
+	if len(bundle) == 0 || !bytes.Equal(live.Webhooks[0].ClientConfig.CABundle, bundle) {
 		return fmt.Errorf("the configuration %s has another bundle", name)
 	}
 	return nil
@@ -107,7 +90,7 @@ func holds(t *testing.T, name string, bundle []byte) error {
 // deletion.
 func TestOwnConfigurationIsKept(t *testing.T) {
 	opts := options(t, adapters(t))
-	opts.Author = registration.Author{Release: "this one"}
+	opts.Keeper.Author = registration.Author{Release: "this one"}
 	server, _ := start(t, opts)
 	want := registration.Configuration(opts.OwnConfiguration, opts.Endpoint, admit.Registered(opts.Kinds), nil)
 	want.Webhooks[0].ClientConfig = server.Client(registration.ValidatePath)
@@ -182,10 +165,10 @@ func TestOwnConfigurationIsKept(t *testing.T) {
 // when it starts to lead. Either of them recreates a deleted configuration.
 func TestTwoReleasesDoNotFight(t *testing.T) {
 	older, newer := options(t, adapters(t)), options(t, adapters(t))
-	newer.Secret, newer.Kinds[0].Operations = older.Secret, []admissionregistrationv1.OperationType{"CREATE", "UPDATE", "DELETE"}
+	newer.Secret, newer.Kinds[0].Deletions = older.Secret, true
 	older.Endpoint = newer.Endpoint
 	leads := make(chan struct{})
-	older.Author, newer.Author = registration.Author{Release: "older"}, registration.Author{Release: "newer", Leads: leads}
+	older.Keeper.Author, newer.Keeper.Author = registration.Author{Release: "older"}, registration.Author{Release: "newer", Leads: leads}
 	_, stopOlder := start(t, older)
 	_, stopNewer := start(t, newer)
 	described := func(by string, operations int) func() error {
@@ -231,7 +214,7 @@ func TestTwoReleasesDoNotFight(t *testing.T) {
 	stopOlder() // as a leader that loses its lease does
 	close(leads)
 	eventually(t, "the new leader describes it", described("newer", 3))
-	older.Author.Leads = make(chan struct{})
+	older.Keeper.Author.Leads = make(chan struct{})
 	start(t, older)
 	before = generation()
 	for n := range int64(5) {
@@ -252,7 +235,7 @@ func TestConfigurationOfService(t *testing.T) {
 	kinds := []admit.Kind{
 		{Kind: "Schedule", Resource: "schedules"},
 		{Kind: "Adapter", Resource: "adapters"},
-		{Kind: "ChangeFreeze", Resource: "changefreezes", Operations: []admissionregistrationv1.OperationType{"CREATE", "UPDATE", "DELETE"}},
+		{Kind: "ChangeFreeze", Resource: "changefreezes", Deletions: true},
 		{Kind: "FreezeException", Resource: "freezeexceptions", Creator: true},
 	}
 	endpoint := registration.Endpoint{Service: &admissionregistrationv1.ServiceReference{Namespace: "flyball-system", Name: "flyball-webhook"}}
@@ -282,7 +265,7 @@ func TestConfigurationOfService(t *testing.T) {
 // Further handlers can use the same server and its certificate.
 func TestHandlersShareServer(t *testing.T) {
 	opts := options(t, adapters(t))
-	server, err := server.New(api.Config(), opts)
+	server, err := server.New(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +282,7 @@ func TestHandlersShareServer(t *testing.T) {
 	serve(t, server, opts)
 	eventually(t, "ready", func() error { return server.Ready(&http.Request{}) })
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(server.CABundle())
+	roots.AppendCertsFromPEM(server.Client("").CABundle)
 	browser := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
 	review := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","operation":"UPDATE"}}`
 	for path, want := range map[string]string{"/freeze": `"message":"frozen"`, "/plain": "plain"} {

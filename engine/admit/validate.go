@@ -10,7 +10,6 @@ import (
 
 	"github.com/tidwall/gjson"
 	admissionv1 "k8s.io/api/admission/v1"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,8 +63,8 @@ type Kind struct {
 	// Kind is the name of the kind, for example Adapter. Resource is its plural name, for example adapters.
 	Kind, Resource string
 	Validator      Validator
-	// Operations are the operations to validate. Empty means CREATE and UPDATE.
-	Operations []admissionregistrationv1.OperationType
+	// Deletions is true if deletions are validated too.
+	Deletions bool
 	// Creator is true if the status of the kind has the creator of the object. Writes of the status are then validated
 	// too.
 	Creator bool
@@ -75,7 +74,7 @@ type Kind struct {
 func Registered(kinds []Kind) []registration.Kind {
 	list := make([]registration.Kind, len(kinds))
 	for i, k := range kinds {
-		list[i] = registration.Kind{Resource: k.Resource, Operations: k.Operations, Creator: k.Creator}
+		list[i] = registration.Kind{Resource: k.Resource, Deletions: k.Deletions, Creator: k.Creator}
 	}
 	return list
 }

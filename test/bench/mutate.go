@@ -257,7 +257,7 @@ func (s *stage) mutatedBy(ctx context.Context, namespace string, server *httptes
 	url := server.URL + registration.PodsPath
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	config := registration.PodsConfiguration(admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: bundle}, []string{namespace},
-		nil, nil)
+		nil)
 	if namespace != mutated {
 		config.Name, config.Webhooks[0].Name = namespace, namespace+".flyball.dev"
 	}

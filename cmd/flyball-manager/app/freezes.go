@@ -21,7 +21,6 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit"
-	"flyball.dev/flyball/engine/admit/probe"
 	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/engine/admit/server"
 	"flyball.dev/flyball/engine/apply"
@@ -162,14 +161,13 @@ func (j *judging) judge(note func(admit.Judgement), log logr.Logger) *admit.Judg
 }
 
 // add serves judgements and keeps their webhook configuration up to date, on every replica.
-func (j *judging) add(mgr ctrl.Manager, server *server.Server, author registration.Author,
+func (j *judging) add(mgr ctrl.Manager, server *server.Server, keeper *registration.Keeper,
 	tracker *status.Tracker) (*freezes.Enforcement, error) {
 	log := j.opts.Log.WithName("judge")
 	server.HandleHTTP(registration.JudgePath, j.judge(j.notes.Judged, log))
-	server.HandleHTTP(probe.Path, probe.Handler{Ready: j.world.Ready})
+	server.HandleHTTP(registration.ProbePath, registration.ProbeHandler{Ready: j.world.Ready})
 	hook := &freezes.Hook{
-		World: j.world, Clock: j.clock, Server: server, KeepBundle: true, Owner: j.owner(), Log: log, Scope: j.scope(),
-		Hook: registration.FreezeHook{Client: j.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations(), Author: author},
+		World: j.world, Clock: j.clock, Server: server, Keeper: keeper, Log: log, Scope: j.scope(),
 	}
 	if err := mgr.AddReadyzCheck("freezes", j.world.Ready); err != nil {
 		return nil, fmt.Errorf("set up the readiness check of freezes: %w", err)

@@ -17,7 +17,7 @@ import (
 
 // addNewPods serves the webhook that sets requests of new pods, on every replica, and keeps its webhook configuration
 // up to date.
-func (j *judging) addNewPods(mgr ctrl.Manager, server *server.Server, o pods.Options) error {
+func (j *judging) addNewPods(mgr ctrl.Manager, server *server.Server, keeper *registration.Keeper, o pods.Options) error {
 	if !j.opts.Webhook.Pods {
 		return addNoNewPods(mgr, j.clients, j.opts)
 	}
@@ -35,8 +35,7 @@ func (j *judging) addNewPods(mgr ctrl.Manager, server *server.Server, o pods.Opt
 		return fmt.Errorf("set up the index of new pods: %w", err)
 	}
 	hook := &create.Hook{
-		Index: index, Server: server, Exempt: j.exempt(), Owner: j.owner(), Log: log,
-		Hook: registration.PodsHook{Client: j.clients.AdmissionregistrationV1().MutatingWebhookConfigurations()},
+		Index: index, Keeper: keeper, Server: server, Exempt: j.exempt(), Log: log,
 	}
 	if err := mgr.Add(hook); err != nil {
 		return fmt.Errorf("set up the webhook configuration of pods: %w", err)

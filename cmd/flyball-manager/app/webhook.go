@@ -48,19 +48,19 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 	if err != nil {
 		return nil, nil, err
 	}
-	o, err := judging.serverOptions(mgr, w, inspector, clientset)
+	o, err := judging.serverOptions(mgr, config, w, inspector, clientset)
 	if err != nil {
 		return nil, nil, fmt.Errorf("set up the webhook: %w", err)
 	}
-	server, err := server.New(config, o)
+	server, err := server.New(o)
 	if err != nil {
 		return nil, nil, fmt.Errorf("set up the webhook: %w", err)
 	}
-	enforcement, err := judging.add(mgr, server, o.Author, tracker)
+	enforcement, err := judging.add(mgr, server, o.Keeper, tracker)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := judging.addNewPods(mgr, server, pods); err != nil {
+	if err := judging.addNewPods(mgr, server, o.Keeper, pods); err != nil {
 		return nil, nil, err
 	}
 	if opts.Webhook.Evaluate.Enabled {
@@ -82,8 +82,9 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 	return server, enforcement, mgr.Add(server)
 }
 
-// serverOptions returns the options of the server, with the author of the configurations.
-func (j *judging) serverOptions(mgr ctrl.Manager, w *world.World, inspector *inspect.Inspector, clientset kubernetes.Interface,
+// serverOptions returns the options of the server, with the keeper of the configurations.
+func (j *judging) serverOptions(mgr ctrl.Manager, config *rest.Config, w *world.World, inspector *inspect.Inspector,
+	clientset kubernetes.Interface,
 ) (server.Options, error) {
 	o := server.Options{
 		Host: j.opts.Webhook.Host, Port: j.opts.Webhook.Port,
@@ -94,12 +95,15 @@ func (j *judging) serverOptions(mgr ctrl.Manager, w *world.World, inspector *ins
 		Kinds:  j.ownKinds(w, inspector, clientset),
 		Log:    j.opts.Log.WithName("webhook"),
 
-		OwnConfiguration: registration.OwnConfigurationName, Configurations: []string{registration.FreezeConfigurationName},
-		Owner: j.owner(),
+		OwnConfiguration: registration.OwnConfigurationName,
 	}
 	o.Endpoint, o.Policies = endpoint(j.opts), j.opts.Webhook.URL != ""
 	var err error
-	if o.Author, err = j.author(mgr.Elected(), registration.Configuration(registration.OwnConfigurationName, o.Endpoint,
+	if o.Keeper, err = registration.NewKeeper(config, o.Log); err != nil {
+		return o, err
+	}
+	o.Keeper.Owner = j.owner()
+	if o.Keeper.Author, err = j.author(mgr.Elected(), registration.Configuration(registration.OwnConfigurationName, o.Endpoint,
 		admit.Registered(o.Kinds), nil)); err != nil {
 		return o, err
 	}

@@ -35,7 +35,7 @@ type Author struct {
 // ReleaseOf returns a hash of everything that a release describes: the configuration of Flyball's own kinds, and the
 // configuration of freezes for an example with every feature.
 func ReleaseOf(own *admissionregistrationv1.ValidatingWebhookConfiguration, scope FreezeScope) (string, error) {
-	scope.Namespaces, scope.Owner = admissionregistrationv1.Fail, nil
+	scope.Namespaces = admissionregistrationv1.Fail
 	rules := []FreezeRule{{Group: "g", Resource: "r", Versions: []string{"v"}, Subresources: []string{"s"}, Actions: workload.ChangeScale,
 		Governs: true}}
 	rules = append(rules, FreezeRule{Group: "g", Resource: "n", Namespaces: []string{"n"}, Versions: []string{"v"},

@@ -1,6 +1,6 @@
-// Package registration configures API servers: the ValidatingWebhookConfigurations of Flyball's own kinds and of
-// freezes, and the ValidatingAdmissionPolicy for the ledger. It creates, watches and corrects these objects at once
-// after any edit or deletion. Writers of several replicas are coordinated by resourceVersion.
+// Package registration configures API servers: the webhook configurations of Flyball's own kinds, of freezes and of new
+// pods, and the ValidatingAdmissionPolicies. A Keeper creates, watches and corrects these objects at once after any edit
+// or deletion.
 //
-// Decisions (docs/decisions): 0020.
+// Decisions (docs/decisions): 0020, 0031.
 package registration

@@ -16,9 +16,9 @@ const (
 	// maxNamed is the maximum number of namespaces listed in webhooks, because API servers compare every written object
 	// with the list. Beyond it, changes denied in some namespaces are sent from everywhere.
 	maxNamed = 1000
-	// maxParts is the maximum number of webhooks for namespaces. Beyond it a single webhook sends all denied changes
+	// maxGroups is the maximum number of webhooks for namespaces. Beyond it a single webhook sends all denied changes
 	// from all these namespaces.
-	maxParts = 16
+	maxGroups = 16
 )
 
 // namespaceGroup has the rules for some namespaces, in addition to the rules for all.
@@ -28,91 +28,73 @@ type namespaceGroup struct {
 }
 
 // partition groups denied changes by namespaces. No change is sent twice.
-func partition(kinds []FreezeRule) (everywhere []admissionregistrationv1.RuleWithOperations, parts []namespaceGroup) {
-	all, byNamespace := ruleSet{}, map[string]ruleSet{}
+func partition(kinds []FreezeRule) (everywhere []admissionregistrationv1.RuleWithOperations, groups []namespaceGroup) {
+	all, union, byNamespace := ruleSet{}, ruleSet{}, map[string]ruleSet{}
 	for _, k := range kinds {
+		if len(k.Namespaces) == 0 {
+			all.add(k)
+		}
 		for _, ns := range k.Namespaces {
 			if byNamespace[ns] == nil {
 				byNamespace[ns] = ruleSet{}
 			}
-		}
-	}
-	for _, k := range kinds {
-		if len(k.Namespaces) == 0 || len(byNamespace) > maxNamed {
-			all.add(k)
-			continue
-		}
-		for _, ns := range k.Namespaces {
 			byNamespace[ns].add(k)
+			union.add(k)
 		}
 	}
-	union, alike := ruleSet{}, map[string]*namespaceGroup{}
+	if len(byNamespace) > maxNamed {
+		for r, operations := range union {
+			all[r] |= operations
+		}
+		return all.rules(), nil
+	}
+	alike, named := map[string]int{}, []string{}
 	for _, ns := range slices.Sorted(maps.Keys(byNamespace)) {
 		rest := byNamespace[ns].without(all)
 		if len(rest) == 0 {
 			continue
 		}
-		union.join(rest)
-		key := rest.key()
-		if alike[key] == nil {
-			alike[key] = &namespaceGroup{rules: rest.rules()}
+		named = append(named, ns)
+		key := fmt.Sprint(rest) // equal for equal sets, because fmt sorts keys
+		i, found := alike[key]
+		if !found {
+			i, alike[key] = len(groups), len(groups)
+			groups = append(groups, namespaceGroup{rules: rest.rules()})
 		}
-		alike[key].namespaces = append(alike[key].namespaces, ns)
+		groups[i].namespaces = append(groups[i].namespaces, ns)
 	}
-	for _, p := range alike {
-		parts = append(parts, *p)
+	if len(groups) > maxGroups {
+		groups = []namespaceGroup{{named, union.without(all).rules()}}
 	}
-	slices.SortFunc(parts, func(a, b namespaceGroup) int { return cmp.Compare(a.namespaces[0], b.namespaces[0]) })
-	if len(parts) > maxParts {
-		one := namespaceGroup{rules: union.rules()}
-		for _, p := range parts {
-			one.namespaces = append(one.namespaces, p.namespaces...)
-		}
-		parts = []namespaceGroup{one}
-	}
-	return all.rules(), parts
+	return all.rules(), groups
 }
 
 // ruleSet is a set of sent requests: the operations per resource.
 type ruleSet map[sentResource]operations
 
-// sentResource is a resource or subresource in a rule.
-type sentResource struct {
-	group, resource string
-	// rank is the position among the subresources of a resource. versions are the versions, separated by blanks.
-	rank                  int
-	subresource, versions string
-}
+// sentResource is a resource in a rule, or a subresource of it. versions are separated by blanks.
+type sentResource struct{ group, resource, subresource, versions string }
 
-// operations is a set of operations, in the order of EveryWrite.
+// operations is a set of operations, with a bit for each of everyWrite.
 type operations uint8
 
 const (
-	creates operations = 1 << iota
-	updates
-	deletes
+	create operations = 1 << iota
+	update
+	remove
 )
 
-func (o operations) list() (list []admissionregistrationv1.OperationType) {
-	for i, name := range EveryWrite {
-		if o&(1<<i) != 0 {
-			list = append(list, name)
-		}
+// operationsOf returns the operations that can be one of the denied actions on a kind. An update can be any of them,
+// since an edit can make a controller create or delete objects.
+func operationsOf(k FreezeRule) (all operations) {
+	if k.Governs || k.Actions.Has(workload.ChangeCreate) {
+		all |= create
 	}
-	return list
-}
-
-// operationsOf returns the operations that can be one of some actions. An update can be any of them, since an edit can
-// make a controller create or delete objects.
-func operationsOf(actions workload.Change) (all operations) {
-	if actions.Has(workload.ChangeCreate) {
-		all |= creates
+	if k.Governs || k.Actions != 0 {
+		all |= update
 	}
-	if actions != 0 {
-		all |= updates
-	}
-	if actions.Has(workload.ChangeDelete) {
-		all |= deletes
+	if k.Governs || k.Actions.Has(workload.ChangeDelete) {
+		all |= remove
 	}
 	return all
 }
@@ -120,43 +102,22 @@ func operationsOf(actions workload.Change) (all operations) {
 // add adds the requests to send for a kind: the operations that can be a denied action, the updates of judged
 // subresources, /scale if Scale is denied, and /status for changes of metadata.
 func (s ruleSet) add(k FreezeRule) {
-	versions := strings.Join(k.Versions, " ")
-	put := func(rank int, subresource string, o operations) {
+	put := func(subresource string, o operations) {
 		if o != 0 {
-			s[sentResource{k.Group, k.Resource, rank, subresource, versions}] |= o
+			s[sentResource{k.Group, k.Resource, subresource, strings.Join(k.Versions, " ")}] |= o
 		}
 	}
-	if k.Governs {
-		put(0, "", creates|updates|deletes)
-	} else {
-		put(0, "", operationsOf(k.Actions))
-	}
+	put("", operationsOf(k))
 	if k.Resize {
-		put(1, "/"+Resize, updates)
-	}
-	if k.Actions != 0 {
-		for i, name := range k.Subresources {
-			switch name {
-			case status:
-			case Resize: // its rank is always 1, so the rules are equal for every position in the list
-				put(1, "/"+name, updates)
-			default:
-				put(i+1, "/"+name, updates)
-			}
-		}
+		put("/"+Resize, update)
 	}
 	if k.Actions.Has(workload.ChangeScale) {
-		put(len(k.Subresources)+1, "/scale", updates)
+		put("/scale", update)
 	}
 	if k.Actions != 0 {
-		put(len(k.Subresources)+2, "/"+status, updates)
-	}
-}
-
-// join adds the requests of a second set.
-func (s ruleSet) join(others ruleSet) {
-	for r, o := range others {
-		s[r] |= o
+		for _, name := range append(slices.Clone(k.Subresources), status) {
+			put("/"+name, update)
+		}
 	}
 }
 
@@ -171,26 +132,20 @@ func (s ruleSet) without(others ruleSet) ruleSet {
 	return rest
 }
 
-// resources returns the keys in order.
-func (s ruleSet) resources() []sentResource {
-	return slices.SortedFunc(maps.Keys(s), func(a, b sentResource) int {
-		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.resource, b.resource), cmp.Compare(a.rank, b.rank),
-			cmp.Compare(a.versions, b.versions), cmp.Compare(a.subresource, b.subresource))
-	})
-}
-
-// key returns a text that is equal for equal sets.
-func (s ruleSet) key() (key string) {
-	for _, r := range s.resources() {
-		key += fmt.Sprintln(r, s[r])
-	}
-	return key
-}
-
 // rules returns the set as rules. Resources with the same operations and versions share a rule.
 func (s ruleSet) rules() (list []admissionregistrationv1.RuleWithOperations) {
-	for _, r := range s.resources() {
-		versions, wanted, name := strings.Fields(r.versions), s[r].list(), r.resource+r.subresource
+	resources := slices.SortedFunc(maps.Keys(s), func(a, b sentResource) int {
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.resource, b.resource), cmp.Compare(a.subresource, b.subresource),
+			cmp.Compare(a.versions, b.versions))
+	})
+	for _, r := range resources {
+		var wanted []admissionregistrationv1.OperationType
+		for i, name := range everyWrite {
+			if s[r]&(1<<i) != 0 {
+				wanted = append(wanted, name)
+			}
+		}
+		versions, name := strings.Fields(r.versions), r.resource+r.subresource
 		same := slices.IndexFunc(list, func(o admissionregistrationv1.RuleWithOperations) bool {
 			return o.APIGroups[0] == r.group && slices.Equal(o.APIVersions, versions) && slices.Equal(o.Operations, wanted)
 		})

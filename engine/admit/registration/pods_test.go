@@ -29,7 +29,7 @@ func TestPodsNeverWaitForServer(t *testing.T) {
 		{many, []metav1.LabelSelectorRequirement{exempt}},
 	} {
 		config := registration.PodsConfiguration(admissionregistrationv1.WebhookClientConfig{}, test.namespaces,
-			[]string{"kube-system", "flyball-system"}, nil)
+			[]string{"kube-system", "flyball-system"})
 		for _, w := range config.Webhooks {
 			if diff := cmp.Diff(test.want, w.NamespaceSelector.MatchExpressions); diff != "" {
 				t.Errorf("%d namespaces (-want +got):\n%s", len(test.namespaces), diff)

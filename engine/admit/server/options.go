@@ -2,16 +2,14 @@ package server
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/admit/registration"
@@ -26,6 +24,8 @@ type Options struct {
 	Endpoint registration.Endpoint
 	// Kinds are Flyball's own kinds, with their validators.
 	Kinds []admit.Kind
+	// Keeper reads and writes the certificates and OwnConfiguration.
+	Keeper *registration.Keeper
 
 	// CertDir is a directory with tls.crt, tls.key and ca.crt of another issuer, such as cert-manager. New files are
 	// served at once. Empty means certificates from the server itself, rotated and stored in Secret.
@@ -37,24 +37,16 @@ type Options struct {
 	// without any, every name is accepted.
 	ClientCA    string
 	ClientNames []string
-	// Configurations are the names of ValidatingWebhookConfigurations of foreign writers, with the caBundle
-	// maintained by the server.
-	Configurations []string
 	// OwnConfiguration is the name of a ValidatingWebhookConfiguration for Kinds, created and corrected by the server.
-	// Empty means that a different writer does so and the name is in Configurations.
+	// Empty means that there is none.
 	OwnConfiguration string
-	// Author is the author of OwnConfiguration.
-	Author registration.Author
-	// Owner returns the owner of OwnConfiguration. nil means no owner.
-	Owner func(context.Context) (*metav1.OwnerReference, error)
 	// Policies makes the server create and correct Flyball's admission policies, which the Helm chart otherwise
 	// installs.
 	Policies bool
 
-	// CertificateLifetime and Overlap configure the certificates. Zero means 90 days and ten minutes. A certificate is
-	// replaced when a third of its life is left. Overlap is how long a new certificate is trusted before it is served.
-	// CertDir disables both.
-	CertificateLifetime, Overlap time.Duration
+	// CertificateLifetime is the life of the server's own certificates. Zero means a year. Each is trusted for a third of
+	// it before it is served, and served for a third.
+	CertificateLifetime time.Duration
 	// Drain is how long the server goes on serving after it was asked to stop, so that Services can direct API servers
 	// to other replicas. It is not ready during this time. Zero means that the server stops at once. See Server.Drained.
 	Drain time.Duration
@@ -81,25 +73,17 @@ func (o Options) check() (Options, error) {
 			return o, fmt.Errorf("options of the admission server: Kinds[%d]: %s is there twice", i, k.Kind)
 		}
 	}
-	o.CertificateLifetime = cmp.Or(o.CertificateLifetime, 90*24*time.Hour)
-	o.Overlap = cmp.Or(o.Overlap, 10*time.Minute)
-	if o.Overlap*6 > o.CertificateLifetime {
-		// A certificate must outlive the wait for its successor, which begins when a third of its life is left.
-		return o, fmt.Errorf("options of the admission server: Overlap %v must be at most a sixth of CertificateLifetime %v", o.Overlap,
-			o.CertificateLifetime)
-	}
+	o.CertificateLifetime = cmp.Or(o.CertificateLifetime, 365*24*time.Hour)
 	return o, nil
 }
 
-// own returns the maintained configuration.
-func (o Options) own(ctx context.Context, bundle []byte) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
-	config := registration.Configuration(o.OwnConfiguration, o.Endpoint, admit.Registered(o.Kinds), bundle)
-	if o.Owner != nil {
-		owner, err := o.Owner(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("keep the ValidatingWebhookConfiguration %s: %w", o.OwnConfiguration, err)
-		}
-		config.OwnerReferences = []metav1.OwnerReference{*owner}
+// wanted returns the objects that the server keeps.
+func (o Options) wanted(bundle []byte) (all []client.Object) {
+	if o.OwnConfiguration != "" {
+		all = append(all, registration.Configuration(o.OwnConfiguration, o.Endpoint, admit.Registered(o.Kinds), bundle))
 	}
-	return config, nil
+	if o.Policies {
+		all = append(all, registration.AdmissionObjects()...)
+	}
+	return all
 }

@@ -64,7 +64,7 @@ func (s *Server) serve(ctx context.Context) error {
 		GetCertificate: s.certs.certificate,
 		NextProtos:     []string{"h2", "http/1.1"},
 	}
-	if err := limits.ClientAuth(secured, s.options.ClientCA, s.options.ClientNames, len(s.public) > 0); err != nil {
+	if err := clientAuth(secured, s.options.ClientCA, s.options.ClientNames, len(s.public) > 0); err != nil {
 		return err
 	}
 	server := over(s.closeWhenDraining(s.route()))

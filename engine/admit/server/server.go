@@ -11,15 +11,11 @@ import (
 	"golang.org/x/sync/errgroup"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
-	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit"
-	"flyball.dev/flyball/engine/admit/credential"
 	"flyball.dev/flyball/engine/admit/registration"
 )
 
@@ -35,14 +31,13 @@ type Server struct {
 	listening, draining atomic.Bool
 }
 
-// New returns a server that reads and writes its certificates and configurations with the given config. An error names
-// the invalid option.
-func New(config *rest.Config, options Options) (*Server, error) {
+// New returns a server. An error names the invalid option.
+func New(options Options) (*Server, error) {
 	options, err := options.check()
 	if err != nil {
 		return nil, err
 	}
-	certs, err := newKeeper(config, options)
+	certs, err := newKeeper(options)
 	if err != nil {
 		return nil, err
 	}
@@ -53,41 +48,6 @@ func New(config *rest.Config, options Options) (*Server, error) {
 	s := &Server{web: webhook.NewServer(webhook.Options{}), certs: certs, options: options}
 	s.Handle(registration.ValidatePath, admit.NewOwnKinds(scheme, options.Kinds))
 	return s, nil
-}
-
-func newKeeper(config *rest.Config, options Options) (*keeper, error) {
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("make the admission server's HTTP client: %w", err)
-	}
-	registrations, err := admissionregistrationclient.NewForConfigAndClient(config, client)
-	if err != nil {
-		return nil, fmt.Errorf("make the admission server's client of webhook configurations: %w", err)
-	}
-	core, err := coreclient.NewForConfigAndClient(config, client)
-	if err != nil {
-		return nil, fmt.Errorf("make the admission server's client of Secrets: %w", err)
-	}
-	h := &registration.Hooks{Client: registrations.ValidatingWebhookConfigurations(), Names: options.Configurations,
-		Endpoint: options.Endpoint, Author: options.Author}
-	if options.OwnConfiguration != "" {
-		h.Names, h.Desired = append([]string{options.OwnConfiguration}, h.Names...), options.own
-	}
-	k := &keeper{secrets: core.Secrets(options.Secret.Namespace), secret: options.Secret, hooks: h, log: options.Log}
-	if options.Policies {
-		k.policies = &registration.PolicyKeeper{Policies: registrations.ValidatingAdmissionPolicies(),
-			Bindings: registrations.ValidatingAdmissionPolicyBindings()}
-	}
-	if options.CertDir != "" {
-		k.directory, err = credential.OpenDirectory(options.CertDir)
-		return k, err
-	}
-	hosts, err := options.Endpoint.Hosts()
-	if err != nil {
-		return nil, err
-	}
-	k.rotation = credential.Rotation{Hosts: hosts, Life: options.CertificateLifetime, Overlap: options.Overlap, Issue: credential.Issue}
-	return k, nil
 }
 
 // Handle registers a handler of admission reviews. It must be called before Start, and panics if the path is taken.
@@ -148,11 +108,10 @@ func (s *Server) Certificate() *x509.Certificate {
 	return serving.Leaf
 }
 
-// CABundle returns the authorities to trust in a webhook configuration of this server, in PEM, or none before the first
-// certificate. The bundle changes with rotation: list the configuration in Options.Configurations for updates.
-func (s *Server) CABundle() []byte { return s.certs.bundle() }
-
-// Client returns the client configuration of a path of this server, for a webhook configuration made elsewhere.
+// Client implements registration.Server.
 func (s *Server) Client(path string) admissionregistrationv1.WebhookClientConfig {
-	return s.options.Endpoint.Client(path, s.certs.bundle())
+	return s.options.Endpoint.Client(path, s.certs.current.Load().bundle)
 }
+
+// Replaced implements registration.Server.
+func (s *Server) Replaced() <-chan struct{} { return s.certs.current.Load().replaced }

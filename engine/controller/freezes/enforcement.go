@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit/probe"
 	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/timeline"
@@ -101,9 +100,9 @@ type finding struct {
 
 // Start checks the rules until the context ends.
 func (e *Enforcement) Start(ctx context.Context) error {
-	edited, err := e.Hook.Hook.Changed(ctx, e.Log)
+	edited, err := e.Hook.changed(ctx)
 	if err != nil {
-		return fmt.Errorf("watch the webhook configuration of freezes: %w", err)
+		return err
 	}
 	follow(ctx, e.World, e.Clock, edited, func(now time.Time) (pause time.Duration, at time.Time) {
 		if !e.look(ctx, now) {
@@ -184,7 +183,8 @@ func (e *Enforcement) prove(ctx context.Context, now time.Time) (finding, error)
 	if want == nil || adapter == "" {
 		return found, nil // there is nothing to enforce
 	}
-	live, err := e.Hook.Hook.Client.Get(ctx, registration.FreezeConfigurationName, metav1.GetOptions{})
+	live := byName()
+	err := e.Hook.Keeper.Get(ctx, client.ObjectKeyFromObject(live), live)
 	var answer apierrors.APIStatus
 	switch {
 	case apierrors.IsNotFound(err):
@@ -195,16 +195,16 @@ func (e *Enforcement) prove(ctx context.Context, now time.Time) (finding, error)
 		return found, nil
 	case err != nil:
 		return found, fmt.Errorf("read the webhook configuration of freezes: %w", err)
-	case probe.FieldManager(live.Webhooks) != probe.FieldManager(want.Webhooks):
+	case registration.ProbeManager(live.Webhooks) != registration.ProbeManager(want.Webhooks):
 		found.why = "the webhook configuration " + registration.FreezeConfigurationName + " differs from the freezes, so changes may pass"
 		return found, nil
 	}
 	found.resources = resourcesOf(live.Webhooks)
 	a := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: adapter}}
 	err = e.Client.Status().Patch(ctx, a, client.RawPatch(types.MergePatchType, []byte(`{}`)), client.DryRunAll,
-		client.FieldOwner(probe.FieldManager(live.Webhooks)))
+		client.FieldOwner(registration.ProbeManager(live.Webhooks)))
 	switch {
-	case probe.Seen(err):
+	case registration.ProbeSeen(err):
 	case err == nil:
 		found.why = "the API server has let a probe pass: it does not send changes to the webhook"
 	case !errors.As(err, &answer):

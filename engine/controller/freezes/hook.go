@@ -16,10 +16,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/engine/admit"
-	"flyball.dev/flyball/engine/admit/probe"
 	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -31,15 +31,12 @@ const hookRetry = 250 * time.Millisecond
 type Hook struct {
 	World *world.World
 	Clock clock.WithTicker
-	Hook  registration.FreezeHook
+	// Keeper writes the configuration.
+	Keeper *registration.Keeper
 	// Server is the address for API servers.
 	Server registration.Server
 	// Scope is the scope of the configuration. Hook sets the field Namespaces itself.
 	Scope registration.FreezeScope
-	// KeepBundle means that the CA bundle of an existing configuration is not changed, because the server rotates it.
-	KeepBundle bool
-	// Owner returns the owner of the configuration. nil means that the configuration has no owner.
-	Owner func(ctx context.Context) (*metav1.OwnerReference, error)
 	Log   logr.Logger
 }
 
@@ -49,10 +46,20 @@ func (h *Hook) NeedLeaderElection() bool { return false }
 // Start keeps the configuration until the context ends. It does not delete the configuration at the end, so the API
 // server refuses changes of frozen kinds while no replica runs.
 func (h *Hook) Start(ctx context.Context) error {
-	edited, err := h.Hook.Changed(ctx, h.Log)
+	edited, err := h.changed(ctx)
 	if err != nil {
-		return fmt.Errorf("watch the webhook configuration of freezes: %w", err)
+		return err
 	}
+	go func(replaced <-chan struct{}) {
+		for ctx.Err() == nil {
+			select {
+			case <-ctx.Done():
+			case <-replaced:
+				replaced = h.Server.Replaced()
+				workers.Poke(edited)
+			}
+		}
+	}(h.Server.Replaced())
 	follow(ctx, h.World, h.Clock, edited, func(now time.Time) (pause time.Duration, at time.Time) {
 		if err := h.keep(ctx, now); err != nil && ctx.Err() == nil {
 			h.Log.V(1).Info("Failed to write the webhook configuration of freezes; will retry", "reason", err.Error())
@@ -65,41 +72,45 @@ func (h *Hook) Start(ctx context.Context) error {
 	return nil
 }
 
+// changed returns a channel that receives when the configuration was created, changed or deleted, or when the author
+// starts to lead, until the context ends.
+func (h *Hook) changed(ctx context.Context) (chan struct{}, error) {
+	changed := make(chan struct{}, 1)
+	return changed, h.Keeper.Watch(ctx, changed, byName())
+}
+
+// byName returns the configuration with only its name.
+func byName() *admissionregistrationv1.ValidatingWebhookConfiguration {
+	return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: registration.FreezeConfigurationName}}
+}
+
 func (h *Hook) keep(ctx context.Context, now time.Time) error {
 	want := h.configuration(now)
 	if want == nil {
-		wrote, err := h.Hook.Keep(ctx, nil, false)
+		wrote, err := h.Keeper.Delete(ctx, byName())
 		if wrote {
 			h.Log.Info("Removed the webhook configuration of freezes: no freeze policy is left")
 		}
 		return err
 	}
-	if len(h.Server.CABundle()) == 0 {
+	if len(want.Webhooks[0].ClientConfig.CABundle) == 0 {
 		return fmt.Errorf("keep the webhook configuration of freezes: the server has no certificate yet")
 	}
-	if h.Owner != nil {
-		owner, err := h.Owner(ctx)
-		if err != nil {
-			return err
-		}
-		want.OwnerReferences = []metav1.OwnerReference{*owner}
-	}
-	wrote, err := h.Hook.Keep(ctx, want, h.KeepBundle)
+	wrote, err := h.Keeper.Keep(ctx, want)
 	if wrote {
 		h.Log.Info("Updated the webhook configuration of freezes for the policies", "webhooks", len(want.Webhooks))
 	}
 	return err
 }
 
-// configuration returns the wanted configuration with a webhook for probes, but without its owner. It returns nil if
-// no configuration is wanted.
+// configuration returns the wanted configuration with a webhook for probes, or nil if no configuration is wanted.
 func (h *Hook) configuration(now time.Time) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	rules := h.rules(now)
 	scope := h.Scope
 	scope.Namespaces = h.namespaces(now)
 	config := registration.FreezeConfiguration(h.Server.Client(registration.JudgePath), rules, scope)
 	if config != nil {
-		config.Webhooks = append(config.Webhooks, probe.Webhook(h.Server.Client(probe.Path), config.Webhooks))
+		config.Webhooks = append(config.Webhooks, registration.ProbeWebhook(h.Server.Client(registration.ProbePath), config.Webhooks))
 	}
 	return config
 }

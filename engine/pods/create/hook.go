@@ -15,25 +15,18 @@ import (
 	"flyball.dev/flyball/engine/admit/registration"
 )
 
-const (
-	// hookRetry is the pause after a failed write of the configuration.
-	hookRetry = time.Second
-	// hookCheck is the time between two comparisons of the configuration with the server's certificate. They are made
-	// in memory. The certificate is renewed long before it expires.
-	hookCheck = 10 * time.Second
-)
+// hookRetry is the pause after a failed write of the configuration.
+const hookRetry = time.Second
 
 // Hook keeps the webhook configuration of pods in step with the recommendations. It runs on the leader, which writes
 // the recommendations; without a leader pods are created unchanged.
 type Hook struct {
 	Index  *Index
-	Hook   registration.PodsHook
+	Keeper *registration.Keeper
 	Server registration.Server
 	// Exempt are namespaces without calls of the webhook.
 	Exempt []string
-	// Owner returns the owner of the configuration; nil: none.
-	Owner func(ctx context.Context) (*metav1.OwnerReference, error)
-	Log   logr.Logger
+	Log    logr.Logger
 
 	// kept is the last known configuration. sure is true if kept is what the API server has.
 	kept *admissionregistrationv1.MutatingWebhookConfiguration
@@ -43,14 +36,12 @@ type Hook struct {
 // Start keeps the configuration until the context ends. Afterwards the configuration stays.
 func (h *Hook) Start(ctx context.Context) error {
 	edited := make(chan struct{}, 1)
-	if err := registration.WatchNamed(ctx, h.Hook.Client, registration.PodsConfigurationName,
-		&admissionregistrationv1.MutatingWebhookConfiguration{}, h.Log, edited); err != nil {
-		return fmt.Errorf("watch the webhook configuration of pods: %w", err)
+	if err := h.Keeper.Watch(ctx, edited, byName()); err != nil {
+		return err
 	}
-	ticker := time.NewTicker(hookCheck)
-	defer ticker.Stop()
 	for {
 		var again <-chan time.Time
+		replaced := h.Server.Replaced()
 		if err := h.keep(ctx); err != nil && ctx.Err() == nil {
 			h.Log.V(1).Info("Failed to write the webhook configuration of pods; will retry", "reason", err.Error())
 			again = time.After(hookRetry)
@@ -62,7 +53,7 @@ func (h *Hook) Start(ctx context.Context) error {
 			h.sure = false
 		case <-again:
 		case <-h.Index.changed:
-		case <-ticker.C:
+		case <-replaced:
 		}
 	}
 }
@@ -75,27 +66,34 @@ func (h *Hook) keep(ctx context.Context) error {
 	namespaces = slices.DeleteFunc(namespaces, func(ns string) bool { return slices.Contains(h.Exempt, ns) })
 	var want *admissionregistrationv1.MutatingWebhookConfiguration
 	if len(namespaces) > 0 {
-		if len(h.Server.CABundle()) == 0 {
+		server := h.Server.Client(registration.PodsPath)
+		if len(server.CABundle) == 0 {
 			return fmt.Errorf("keep the webhook configuration of pods: the server has no certificate yet")
 		}
-		var owner *metav1.OwnerReference
-		if h.Owner != nil {
-			var err error
-			if owner, err = h.Owner(ctx); err != nil {
-				return err
-			}
-		}
-		want = registration.PodsConfiguration(h.Server.Client(registration.PodsPath), namespaces, h.Exempt, owner)
+		want = registration.PodsConfiguration(server, namespaces, h.Exempt)
 	}
 	if h.sure && equality.Semantic.DeepEqual(h.kept, want) {
 		return nil
 	}
-	wrote, err := h.Hook.Keep(ctx, want)
+	wrote, err := h.write(ctx, want)
 	h.kept, h.sure = want, err == nil
 	if wrote {
 		h.Log.Info("Updated the webhook configuration of pods for the recommendations", "namespaces", len(namespaces))
 	}
 	return err
+}
+
+// write creates, corrects or, if want is nil, deletes the configuration.
+func (h *Hook) write(ctx context.Context, want *admissionregistrationv1.MutatingWebhookConfiguration) (wrote bool, err error) {
+	if want == nil {
+		return h.Keeper.Delete(ctx, byName())
+	}
+	return h.Keeper.Keep(ctx, want)
+}
+
+// byName returns the configuration with only its name.
+func byName() *admissionregistrationv1.MutatingWebhookConfiguration {
+	return &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: registration.PodsConfigurationName}}
 }
 
 // NewNote returns a function that counts the results for pods in a registry. Call it once per process.

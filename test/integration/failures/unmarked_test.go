@@ -7,7 +7,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,10 +22,8 @@ import (
 // ends.
 func nobodyAnswers(k customkind.Kind) {
 	GinkgoHelper()
-	every := []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update,
-		admissionregistrationv1.Delete}
 	config := registration.Configuration("nobody-answers", registration.Endpoint{URL: fmt.Sprintf("https://127.0.0.1:%d", suite.FreePort())},
-		[]registration.Kind{{Resource: "adapters", Operations: every}, {Resource: "schedules"}}, nil)
+		[]registration.Kind{{Resource: "adapters", Deletions: true}, {Resource: "schedules"}}, nil)
 	judged := func() error {
 		return scene.Env.Client.Patch(scene.Ctx, k.Adapter(""), client.RawPatch(types.MergePatchType,
 			[]byte(`{"spec":{"scale":[{"name":"main","replicas":".spec.pool.size"}]}}`)), client.DryRunAll)

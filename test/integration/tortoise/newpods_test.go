@@ -233,7 +233,7 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}]}, startTime: 2037-01-05
 				Secret: options.Webhook.Secret},
 		} {
 			Expect(env.Client.Create(ctx, registration.PodsConfiguration(admissionregistrationv1.WebhookClientConfig{URL: &options.Webhook.URL},
-				[]string{"gone"}, nil, nil))).To(Succeed())
+				[]string{"gone"}, nil))).To(Succeed())
 			o := options
 			o.Webhook = webhook
 			m := env.Start(o)

@@ -1,4 +1,4 @@
-package limits
+package server
 
 import (
 	"bytes"
@@ -71,7 +71,7 @@ func TestClientCertificates(t *testing.T) {
 			proven = len(req.TLS.VerifiedChains) > 0
 		}))
 		server.TLS = &tls.Config{}
-		if err := ClientAuth(server.TLS, file, test.names, test.optional); err != nil {
+		if err := clientAuth(server.TLS, file, test.names, test.optional); err != nil {
 			t.Fatal(err)
 		}
 		server.Config.ErrorLog = nil
@@ -91,12 +91,12 @@ func TestClientCertificates(t *testing.T) {
 		}
 	}
 	for _, file := range []string{"/nowhere", os.DevNull} {
-		if err := ClientAuth(&tls.Config{}, file, nil, false); err == nil {
+		if err := clientAuth(&tls.Config{}, file, nil, false); err == nil {
 			t.Errorf("the file %s is taken for authorities", file)
 		}
 	}
 	open := &tls.Config{}
-	if err := ClientAuth(open, "", nil, true); err != nil || open.ClientAuth != tls.NoClientCert {
+	if err := clientAuth(open, "", nil, true); err != nil || open.ClientAuth != tls.NoClientCert {
 		t.Errorf("without a file: %v, %v", err, open.ClientAuth)
 	}
 }

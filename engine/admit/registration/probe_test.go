@@ -1,4 +1,4 @@
-package probe_test
+package registration_test
 
 import (
 	"encoding/json"
@@ -12,10 +12,10 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"flyball.dev/flyball/engine/admit/probe"
+	"flyball.dev/flyball/engine/admit/registration"
 )
 
-func rules(operation admissionregistrationv1.OperationType, bundle string) []admissionregistrationv1.ValidatingWebhook {
+func sentRules(operation admissionregistrationv1.OperationType, bundle string) []admissionregistrationv1.ValidatingWebhook {
 	return []admissionregistrationv1.ValidatingWebhook{{
 		Name: "freeze.flyball.dev", ClientConfig: admissionregistrationv1.WebhookClientConfig{CABundle: []byte(bundle)},
 		Rules: []admissionregistrationv1.RuleWithOperations{{Operations: []admissionregistrationv1.OperationType{operation}}},
@@ -25,25 +25,25 @@ func rules(operation admissionregistrationv1.OperationType, bundle string) []adm
 // The field manager of a probe depends on the rules only, and not on the server's address or on the probe's own
 // webhook.
 func TestFieldManagerNamesTheRules(t *testing.T) {
-	one := probe.FieldManager(rules(admissionregistrationv1.Update, "a"))
-	with := append(rules(admissionregistrationv1.Update, "b"), probe.Webhook(admissionregistrationv1.WebhookClientConfig{}, nil))
-	if got := probe.FieldManager(with); got != one {
+	one := registration.ProbeManager(sentRules(admissionregistrationv1.Update, "a"))
+	with := append(sentRules(admissionregistrationv1.Update, "b"), registration.ProbeWebhook(admissionregistrationv1.WebhookClientConfig{}, nil))
+	if got := registration.ProbeManager(with); got != one {
 		t.Errorf("rotation or the probe's own webhook changes the name: %s, %s", one, got)
 	}
-	if got := probe.FieldManager(rules(admissionregistrationv1.Delete, "a")); got == one {
+	if got := registration.ProbeManager(sentRules(admissionregistrationv1.Delete, "a")); got == one {
 		t.Errorf("other rules have the same name: %s", got)
 	}
 	if len(one) > 128 {
 		t.Errorf("%s is longer than a field manager may be", one)
 	}
-	w := probe.Webhook(admissionregistrationv1.WebhookClientConfig{}, rules(admissionregistrationv1.Update, "a"))
+	w := registration.ProbeWebhook(admissionregistrationv1.WebhookClientConfig{}, sentRules(admissionregistrationv1.Update, "a"))
 	if !strings.Contains(w.MatchConditions[0].Expression, "'"+one+"'") {
 		t.Errorf("the webhook does not look for %s: %s", one, w.MatchConditions[0].Expression)
 	}
 }
 
-func TestHandler(t *testing.T) {
-	server := httptest.NewServer(probe.Handler{Ready: func(r *http.Request) error {
+func TestProbesAreDenied(t *testing.T) {
+	server := httptest.NewServer(registration.ProbeHandler{Ready: func(r *http.Request) error {
 		if r.Header.Get("X-Early") != "" {
 			return errors.New("not yet")
 		}
@@ -70,7 +70,7 @@ func TestHandler(t *testing.T) {
 		return answer.StatusCode, review
 	}
 	_, review := ask(`{"request":{"uid":"u-1"}}`, "")
-	if r := review.Response; r == nil || r.Allowed || r.UID != "u-1" || !probe.Seen(&apierrors.StatusError{ErrStatus: *r.Result}) {
+	if r := review.Response; r == nil || r.Allowed || r.UID != "u-1" || !registration.ProbeSeen(&apierrors.StatusError{ErrStatus: *r.Result}) {
 		t.Errorf("the answer is not recognised: %+v", review.Response)
 	}
 	if code, _ := ask(`{`, ""); code != http.StatusBadRequest {
@@ -79,7 +79,7 @@ func TestHandler(t *testing.T) {
 	if code, _ := ask(`{"request":{"uid":"u-1"}}`, "yes"); code != http.StatusServiceUnavailable {
 		t.Errorf("before the policies are read: %d", code)
 	}
-	if probe.Seen(errors.New("no")) || probe.Seen(nil) || probe.Seen(apierrors.NewUnauthorized("y")) {
+	if registration.ProbeSeen(errors.New("no")) || registration.ProbeSeen(nil) || registration.ProbeSeen(apierrors.NewUnauthorized("y")) {
 		t.Error("something else is taken for the answer to a probe")
 	}
 }

@@ -1,4 +1,4 @@
-package limits
+package server
 
 import (
 	"crypto/tls"
@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// ClientAuth restricts the clients in a TLS configuration. A client needs a certificate signed by an authority in the
+// clientAuth restricts the clients in a TLS configuration. A client needs a certificate signed by an authority in the
 // file. If names are given, the certificate must have one of them. If optional is true, clients without a certificate
 // are accepted too. Without a file every client is accepted.
-func ClientAuth(config *tls.Config, file string, names []string, optional bool) error {
+func clientAuth(config *tls.Config, file string, names []string, optional bool) error {
 	if file == "" {
 		return nil
 	}
