@@ -156,6 +156,10 @@ func (c *Controller) recheckGroup(ctx context.Context, group string) {
 // later.
 const firstSync = 30 * time.Second
 
+// quickSync is the time after which the status of an adapter says that the first list of its objects is under way.
+// Without it each start of the manager would report a ready adapter as not ready for a moment.
+const quickSync = 5 * time.Second
+
 // Settle reconciles every adapter once and waits until their watches are in sync. Otherwise Flyball could write a
 // target before it knows the target's autoscaler.
 func (c *Controller) Settle(ctx context.Context) error {
@@ -276,6 +280,10 @@ func (c *Controller) reconcile(ctx context.Context, name string) (time.Duration,
 	f, err := c.checkAndUse(ctx, &a)
 	if err != nil {
 		return 0, err
+	}
+	if rest := f.listing; rest > 0 {
+		c.report(&a, f)
+		return rest, nil // a watch that comes into sync queues the adapter before that
 	}
 	if err := c.writeFinding(ctx, &a, f); err != nil {
 		return 0, err

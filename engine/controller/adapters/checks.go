@@ -50,7 +50,9 @@ type finding struct {
 	releasing bool
 	// hidden is true if the kind is defined but not served yet.
 	hidden bool
-	again  time.Duration
+	// listing is the remaining time for which the first list of objects is not reported as under way.
+	listing time.Duration
+	again   time.Duration
 }
 
 // checks are the successful checks of one form of an adapter.

@@ -28,7 +28,9 @@ type running struct {
 	adapter *adapter.Adapter
 	watch   *watch.Watch
 	live    *world.Live
-	stop    context.CancelFunc
+	// begun is the time of the first list.
+	begun time.Time
+	stop  context.CancelFunc
 	// inUse is true once the kind is in use with this watch.
 	inUse bool
 	// previous is the watch that stays in use until this watch is in sync. It is nil if there is no such watch.
@@ -93,6 +95,8 @@ func (c *Controller) use(ctx context.Context, a *v1alpha1.Adapter, f *finding) e
 		message := "the first list of objects is under way"
 		if at, err := r.watch.Err(); err != nil {
 			message = fmt.Sprintf("at %s: %v", at.Format(time.RFC3339), err)
+		} else {
+			f.listing = quickSync - time.Since(r.begun)
 		}
 		f.set(v1alpha1.ConditionWatching, false, "Syncing", message)
 	}
@@ -137,7 +141,7 @@ func (c *Controller) ensureWatch(ctx context.Context, f *finding) (*running, err
 
 func (c *Controller) startWatch(ctx context.Context, id string, f *finding) (*running, error) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	r := &running{id: id, form: f.form, adapter: f.compiled, live: world.NewLive(f.compiled), stop: stop}
+	r := &running{id: id, form: f.form, adapter: f.compiled, live: world.NewLive(f.compiled), begun: time.Now(), stop: stop}
 	gk := f.compiled.GroupKind()
 	recovery := &watchRecovery{changed: func(err error) { c.watchChanged(f.compiled, err) }, recovered: func() { c.retry(gk) }}
 	w, err := c.watches.Ensure(ctx, watch.Source{

@@ -104,6 +104,26 @@ var _ = Describe("An adapter", func() {
 	})
 })
 
+var _ = Describe("The status of an adapter", func() {
+	It("is written once when a manager starts, and stays as it is when the next one does", func() {
+		ns := scene.NewNamespace()
+		k := scene.InstallKind()
+		a := k.Adapter(".spec.replicas")
+		scene.Create(a)
+		scene.Press(k, ns, "daily", 3)
+		stored := scene.Follow(a)
+
+		first := scene.StartManagerAt(suite.NewClock(scene.Monday))
+		Eventually(scene.AdapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(scene.BeCondition(metav1.ConditionTrue, "Ready"))
+		Expect(first.Stop()).To(Succeed())
+		scene.StartManagerAsleep()
+		DeferCleanup(scene.Remove, a) // while the manager runs
+		scene.PressNights(ns, k)
+		Eventually(scene.PressCount(k, ns, "daily", ".spec.replicas")).Should(BeEquivalentTo(0)) // targets come after every adapter
+		Expect(stored.Values("status")).To(HaveLen(2), "without a status, and ready")
+	})
+})
+
 var _ = Describe("An adapter of a kind on which Flyball lacks rights", func() {
 	It("prints the missing rule, ready to paste, and works once the rule is granted", func() {
 		Expect(scene.Env.Apply(scene.Ctx, fmt.Appendf(nil, scene.Clerk, "flyball-clerk"))).To(Succeed())
