@@ -242,9 +242,14 @@ spec:
 		for _, cron := range []client.Object{mail, report} {
 			Eventually(suspended(cron)).Should(BeTrue())
 		}
-		Eventually(func() error { return patch(alice, mail, `{"metadata":{"labels":{"tier":null}}}`) }).Should(BeRefused(
-			"ClusterChangeFreeze/sleeping denies an edit of labels or annotations by which the object leaves its suspend and wakes " +
-				"(spec.labelChanges: Deny)"))
+		leave := func(opts ...client.PatchOption) error {
+			return patch(alice, mail, `{"metadata":{"labels":{"tier":null}}}`, opts...)
+		}
+		denial := BeRefused("ClusterChangeFreeze/sleeping denies an edit of labels or annotations by which the object leaves its suspend " +
+			"and wakes (spec.labelChanges: Deny)")
+		// An edit that is allowed too early would leave nothing to refuse later.
+		Eventually(func() error { return leave(client.DryRunAll) }).Should(denial)
+		Expect(leave()).To(denial)
 		Expect(patch(alice, mail, `{"metadata":{"labels":{"team":"post"}}}`)).To(Succeed())
 		space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}
 		Eventually(func() error { return patch(alice, space, `{"metadata":{"labels":{"env":"dev"}}}`, client.DryRunAll) }).Should(
