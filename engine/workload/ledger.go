@@ -71,8 +71,8 @@ type Ledger []Entry
 type Origin struct {
 	// Of is the kind and the name (LedgerOf); empty if the ledger does not have them.
 	Of string
-	// Namespace and UID are the namespace and the UID of the object when the ledger was begun. Without a UID, as in ledgers
-	// of older versions, the namespace is unknown too. A restored backup has another UID and is still the same object.
+	// Namespace and UID are the namespace and the UID of the object when the ledger was begun. Objects of files have no UID;
+	// the namespace is unknown then too. A restored backup has another UID and is still the same object.
 	Namespace, UID string
 }
 
