@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/pods/cost"
-	"flyball.dev/flyball/engine/pods/limits"
+	"flyball.dev/flyball/engine/pods/constraints"
 	"flyball.dev/flyball/engine/pods/resize"
 	"flyball.dev/flyball/engine/target"
 	"flyball.dev/flyball/engine/tuning"
@@ -33,7 +33,7 @@ func (b base) actuators(o pods.Options, queue *target.Queue, metadatas metadata.
 	finalizers *adapters.Finalizers) (*target.Rollouts, target.Actuators, error) {
 	fault := b.metrics.target.CountFault
 	members := pods.New(o)
-	budgets := limits.NewBudgets(limits.BudgetOptions{Watches: o.Watches, Members: members, Pods: metadatas, Again: queue.Add, Log: o.Log})
+	budgets := constraints.NewBudgets(constraints.BudgetOptions{Watches: o.Watches, Members: members, Pods: metadatas, Again: queue.Add, Log: o.Log})
 	rollouts := target.NewRollouts(b.world, queue, members, budgets, b.opts.Clock)
 	costs := cost.New(b.world, members, writer, cost.Callbacks{Requeue: queue.Add, Dirty: b.tracker.Dirty, Fault: fault}, finalizers,
 		b.metrics.cost, b.log)
@@ -44,7 +44,7 @@ func (b base) actuators(o pods.Options, queue *target.Queue, metadatas metadata.
 	server := &resizing{client: client, clock: clock.RealClock{}}
 	resizes := resize.New(b.world, members, writer, finalizers, b.metrics.resize, resize.Options{
 		Server: server.options, Turns: rollouts, Requeue: queue.Add, Fault: fault, Kept: b.tellKept, Clock: b.opts.Clock, Log: b.log})
-	tuned, err := b.tuning(members, resizes, rollouts, queue, budgets, &limits.Nodes{Watches: o.Watches})
+	tuned, err := b.tuning(members, resizes, rollouts, queue, budgets, &constraints.Nodes{Watches: o.Watches})
 	return rollouts, target.Actuators{costs, resizes, tuned}, err
 }
 
@@ -57,7 +57,7 @@ func (b base) tellKept(p *podplan.Pod, why string) {
 
 // tuning returns the loop that learns from pod usage.
 func (b base) tuning(members *pods.Members, resizes *resize.Loop, rollouts *target.Rollouts, queue *target.Queue,
-	budgets *limits.Budgets, nodes *limits.Nodes) (*tuning.Loop, error) {
+	budgets *constraints.Budgets, nodes *constraints.Nodes) (*tuning.Loop, error) {
 	meter, err := measure.NewMetrics(b.config, measureTime)
 	if err != nil {
 		return nil, err

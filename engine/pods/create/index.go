@@ -25,7 +25,7 @@ import (
 
 	"flyball.dev/flyball/engine/podplan"
 
-	"flyball.dev/flyball/engine/pods/limits"
+	"flyball.dev/flyball/engine/pods/constraints"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workers"
@@ -70,7 +70,7 @@ type watching struct {
 	told recommendations
 	// entries has the requests for pods, as *entry by types.NamespacedName of the Recommendation.
 	entries sync.Map
-	rooms   limits.Rooms
+	rooms   constraints.Rooms
 }
 
 // Index implements newpods.Wants. Lookups take no lock.
@@ -165,7 +165,7 @@ func (x *Index) begin(ctx context.Context) (*watching, error) {
 		return nil, fmt.Errorf("watch recommendations: %w", err)
 	}
 	w.told = told
-	if err := w.rooms.Follow(ctx, limits.RoomOptions{Watches: x.opts.Watches, Log: x.opts.Log}); err != nil {
+	if err := w.rooms.Follow(ctx, constraints.RoomOptions{Watches: x.opts.Watches, Log: x.opts.Log}); err != nil {
 		told.Release()
 		w.rooms.Release()
 		return nil, err
