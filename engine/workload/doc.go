@@ -211,11 +211,28 @@ type Author struct {
 // Exists reports whether the value exists.
 func (f Field) Exists() bool { return f.Raw != "" }
 
+// Part is a part of an adapter whose values are in list elements.
+type Part struct {
+	Kind PartKind
+	// Index is the index of the part among the adapter's parts of the kind.
+	Index uint8
+}
+
+// PartKind is the kind of number that a Part has.
+type PartKind uint8
+
+// The kinds of numbers in list elements.
+const (
+	PartCount  PartKind = iota // a replica count
+	PartAmount                 // a request, a limit or a utilisation
+	PartMin                    // the lower end of a range
+	PartMax                    // the upper end of a range
+)
+
 // Element is a value found under `each`.
 type Element struct {
-	// Component identifies the list of the element in the adapter: the index of its scale component, or a larger number for
-	// lists of amounts and bounds.
-	Component uint8
+	// Part is the part of the adapter to which the value belongs.
+	Part Part
 	// Index is the element's index in its list.
 	Index uint16
 	// Name is the element's name; empty: none.

@@ -26,7 +26,7 @@ type AmountField struct {
 // Amounts returns the requests, limits and utilisations of the object. fault describes the first amount that cannot be
 // read or identified. With a fault, no amount of the object is usable.
 func (v *View) Amounts() (all []AmountField, fault string) {
-	if fault = v.crowdFault(spec.IsAmount); fault != "" {
+	if fault = v.crowdFault(workload.PartAmount); fault != "" {
 		return nil, fault
 	}
 	elements := v.index()
@@ -42,7 +42,7 @@ func (v *View) Amounts() (all []AmountField, fault string) {
 		}
 		for k := range v.Object.Elements {
 			e := &v.Object.Elements[k]
-			if int(e.Component) != spec.AmountElements+i || e.Outside {
+			if e.Part != (workload.Part{Kind: workload.PartAmount, Index: uint8(i)}) || e.Outside {
 				continue
 			}
 			f := AmountField{Part: x, Key: x.Key(ElementLabel(e)), Element: k, Original: v.OriginalOf(k), Entry: v.EntryAt(projection.AtElement(k))}
@@ -76,10 +76,14 @@ func (f *AmountField) Label() string { return f.Part.Label(f.Key) }
 
 // AmountAt returns the amount at a location, or nil.
 func (v *View) AmountAt(at projection.Location) *spec.Amount {
+	if at.Kind == projection.InElement {
+		if part := v.Object.Elements[at.Index].Part; part.Kind == workload.PartAmount {
+			return &v.Spec.Amounts[part.Index]
+		}
+		return nil
+	}
 	for i := range v.Spec.Amounts {
-		x := &v.Spec.Amounts[i]
-		if at.Kind == projection.InElement && int(v.Object.Elements[at.Index].Component) == spec.AmountElements+i ||
-			at.Kind == projection.InSlot && x.Slot != nil && x.Slot.Index == at.Index {
+		if x := &v.Spec.Amounts[i]; at.Kind == projection.InSlot && x.Slot != nil && x.Slot.Index == at.Index {
 			return x
 		}
 	}

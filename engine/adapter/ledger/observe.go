@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,7 +64,7 @@ type Count struct {
 // Counts returns the replica counts of the object. fault describes the first count that cannot be read or identified.
 // With a fault, a size changes no count.
 func (v *View) Counts() (all []Count, fault string) {
-	if fault = v.crowdFault(spec.IsCount); fault != "" {
+	if fault = v.crowdFault(workload.PartCount); fault != "" {
 		return nil, fault
 	}
 	elements := v.index()
@@ -76,7 +77,7 @@ func (v *View) Counts() (all []Count, fault string) {
 		}
 		for k := range v.Object.Elements {
 			e := &v.Object.Elements[k]
-			if int(e.Component) != i || e.Outside {
+			if e.Part != (workload.Part{Index: uint8(i)}) || e.Outside {
 				continue
 			}
 			name := ElementLabel(e)
@@ -220,12 +221,12 @@ func ElementLabel(e *workload.Element) string {
 	return fmt.Sprintf("[%d]", e.Index)
 }
 
-// crowdFault returns a sentence if an object has too many elements of a kind. Elements that filters leave out do not
+// crowdFault returns a sentence if an object has too many elements of the kinds. Elements that filters leave out do not
 // count.
-func (v *View) crowdFault(isOfKind func(*workload.Element) bool) string {
+func (v *View) crowdFault(kinds ...workload.PartKind) string {
 	n := 0
 	for k := range v.Object.Elements {
-		if e := &v.Object.Elements[k]; !e.Outside && isOfKind(e) {
+		if e := &v.Object.Elements[k]; !e.Outside && slices.Contains(kinds, e.Part.Kind) {
 			n++
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"flyball.dev/flyball/engine/adapter/projection"
 	"flyball.dev/flyball/engine/adapter/spec"
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // ends are the two ends of the range of one list element, as indexes in Object.Elements; -1 for a missing end.
@@ -15,7 +16,7 @@ type ends struct{ Low, High int }
 // Ranges returns the ranges of the object's list elements. fault describes the first end that cannot be read or
 // identified. With a fault, bounds change no range.
 func (v *View) Ranges() (all []ends, fault string) {
-	if fault = v.crowdFault(spec.IsEnd); fault != "" {
+	if fault = v.crowdFault(workload.PartMin, workload.PartMax); fault != "" {
 		return nil, fault
 	}
 	byElement, elements := map[string]int{}, v.index()
@@ -39,7 +40,7 @@ func (v *View) Ranges() (all []ends, fault string) {
 			byElement[element] = i
 			all = append(all, ends{-1, -1})
 		}
-		if int(e.Component) == spec.LowEnds {
+		if e.Part.Kind == workload.PartMin {
 			all[i].Low = k
 		} else {
 			all[i].High = k
@@ -50,10 +51,10 @@ func (v *View) Ranges() (all []ends, fault string) {
 
 // EachBoundOf returns the compiled bound of the field at an index in Object.Elements, or nil if the field is no bound.
 func (v *View) EachBoundOf(k int) *spec.EachBound {
-	switch v.Object.Elements[k].Component {
-	case spec.LowEnds:
+	switch v.Object.Elements[k].Part.Kind {
+	case workload.PartMin:
 		return v.Spec.Lows
-	case spec.HighEnds:
+	case workload.PartMax:
 		return v.Spec.Highs
 	}
 	return nil

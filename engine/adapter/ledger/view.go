@@ -218,10 +218,14 @@ func splice(raw string, tokens []string, depth int, e *workload.Entry) string {
 
 // ComponentAt returns the component of scale with its count at a location, or nil.
 func (v *View) ComponentAt(at projection.Location) *spec.Component {
+	if at.Kind == projection.InElement {
+		if part := v.Object.Elements[at.Index].Part; part.Kind == workload.PartCount {
+			return &v.Spec.Components[part.Index]
+		}
+		return nil
+	}
 	for i := range v.Spec.Components {
-		part := &v.Spec.Components[i]
-		if at.Kind == projection.InElement && int(v.Object.Elements[at.Index].Component) == i ||
-			at.Kind == projection.InSlot && part.Slot != nil && part.Slot.Index == at.Index {
+		if part := &v.Spec.Components[i]; at.Kind == projection.InSlot && part.Slot != nil && part.Slot.Index == at.Index {
 			return part
 		}
 	}

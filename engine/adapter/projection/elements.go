@@ -12,8 +12,8 @@ import (
 // identified by its position among the elements that `each` yields.
 type ElementIndex struct {
 	obj *workload.Object
-	// lists has the index of the list by Element.Component.
-	lists map[uint8]int
+	// lists has the index of the list by Element.Part.
+	lists map[workload.Part]int
 	// inside has the elements that `each` yields. outside has the elements that `each` leaves out. Both hold indices of
 	// Object.Elements.
 	inside, outside map[elementName][]int
@@ -29,15 +29,15 @@ type elementName struct {
 
 // Elements indexes the elements of an object. An element that two components yield counts once.
 func (pr *Projection) Elements(obj *workload.Object) *ElementIndex {
-	x := &ElementIndex{obj: obj, lists: map[uint8]int{}, inside: map[elementName][]int{}, outside: map[elementName][]int{},
+	x := &ElementIndex{obj: obj, lists: map[workload.Part]int{}, inside: map[elementName][]int{}, outside: map[elementName][]int{},
 		Places: map[int]string{}}
 	for i := range pr.Each {
-		x.lists[uint8(pr.Each[i].component)] = pr.Each[i].list
+		x.lists[pr.Each[i].part] = pr.Each[i].list
 	}
 	seen, yielded := map[string]bool{}, map[int][]int{}
 	for k := range obj.Elements {
 		e := &obj.Elements[k]
-		list := x.lists[e.Component]
+		list := x.lists[e.Part]
 		switch {
 		case seen[e.Pointer]:
 		case e.Outside:
@@ -101,7 +101,7 @@ func (x *ElementIndex) forget(at []Location, lists []int) {
 	held := map[heldValue]bool{}
 	for k := range x.obj.Elements {
 		if e := &x.obj.Elements[k]; !found[k] {
-			held[heldValue{x.lists[e.Component], comparableText(e.Raw)}] = true
+			held[heldValue{x.lists[e.Part], comparableText(e.Raw)}] = true
 		}
 	}
 	for i := range at {
@@ -125,7 +125,7 @@ func comparableText(raw string) string {
 // Fault returns the reason why a value of a list cannot be identified, or "".
 func (x *ElementIndex) Fault(k int) string {
 	e := &x.obj.Elements[k]
-	if len(x.inside[elementName{list: x.lists[e.Component], name: e.Name}]) > 1 {
+	if len(x.inside[elementName{list: x.lists[e.Part], name: e.Name}]) > 1 {
 		return "two elements of the list have the name " + e.Name
 	}
 	return ""

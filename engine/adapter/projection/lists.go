@@ -91,7 +91,7 @@ func (r *reading) addList(raw []byte, each *List, l *list, outside bool) error {
 	var absent []int
 	var pointers []path.Pointer
 	for _, value := range l.values {
-		e := workload.Element{Component: uint8(each.component), Index: uint16(max(value.index, 0)), Pointer: value.pointer, Outside: outside,
+		e := workload.Element{Part: each.part, Index: uint16(max(value.index, 0)), Pointer: value.pointer, Outside: outside,
 			Field: value.Field}
 		if met[e.Pointer] {
 			continue

@@ -71,7 +71,7 @@ type Projection struct {
 
 // List are the absolute paths read under `each`.
 type List struct {
-	component int
+	part workload.Part
 	// list is the index of the first of the adapter's lists that may yield the same values. Components with different
 	// filters can read the same list.
 	list int
@@ -90,8 +90,8 @@ type List struct {
 }
 
 // NewList returns the paths of the values that every element of a list has at a path. known are the paths so far.
-func NewList(known []List, component int, each, value path.Path, lazy bool, names ...path.Path) List {
-	e := List{component: component, list: len(known), elements: each.Len(), value: value, names: names, Lazy: lazy}
+func NewList(known []List, part workload.Part, each, value path.Path, lazy bool, names ...path.Path) List {
+	e := List{part: part, list: len(known), elements: each.Len(), value: value, names: names, Lazy: lazy}
 	if lazy {
 		e.own = path.NewSet(e.paths()...)
 	}
@@ -241,7 +241,7 @@ func (pr *Projection) fingerprint() string {
 		line("metadata %s", p)
 	}
 	for _, e := range pr.Each {
-		line("each %d %t %s %s", e.component, e.Lazy, e.value, e.names)
+		line("each %d %t %s %s", e.part, e.Lazy, e.value, e.names)
 	}
 	line("template %s", pr.Template)
 	line("record %s", pr.Record)

@@ -58,13 +58,3 @@ func TestSpellAmounts(t *testing.T) {
 		}
 	}
 }
-
-// TestWhichElementsAreAmounts checks that the components between the counts and the ends of ranges are amounts.
-func TestWhichElementsAreAmounts(t *testing.T) {
-	for component, want := range map[uint8]bool{0: false, AmountElements - 1: false, AmountElements: true, LowEnds - 1: true, LowEnds: false,
-		HighEnds: false} {
-		if got := IsAmount(&workload.Element{Component: component}); got != want {
-			t.Errorf("component %d: %t", component, got)
-		}
-	}
-}

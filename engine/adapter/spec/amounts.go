@@ -14,10 +14,6 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// AmountElements is the Element.Component of the first amount in lists. Smaller numbers belong to counts in lists, and
-// the numbers from lowEnds on to the ends of ranges.
-const AmountElements = 32
-
 // Amount is a number besides counts and bounds that a policy can set, or one per element if each is set: a request,
 // the limit that follows it, or a target utilisation.
 type Amount struct {
@@ -232,7 +228,7 @@ func (c *compiler) amount(p place, at *field.Path, f facet, text v1alpha1.Path, 
 
 // addAmount adds an amount of list elements.
 func (c *compiler) addAmount(x Amount, each path.Path, names ...path.Path) {
-	c.each = append(c.each, projection.NewList(c.each, AmountElements+len(c.a.Amounts), each, *x.each, !c.keys.Amounts, names...))
+	c.each = append(c.each, projection.NewList(c.each, workload.Part{Kind: workload.PartAmount, Index: uint8(len(c.a.Amounts))}, each, *x.each, !c.keys.Amounts, names...))
 	c.a.Amounts = append(c.a.Amounts, x)
 }
 
@@ -298,14 +294,3 @@ func (x *Amount) Label(key workload.Amount) string {
 	}
 	return strings.TrimSpace(key.Component + " " + string(key.Resource) + " " + what)
 }
-
-// IsAmount reports whether an element is a request, a limit or a utilisation.
-func IsAmount(e *workload.Element) bool {
-	return e.Component >= AmountElements && e.Component < LowEnds
-}
-
-// IsCount reports whether an element is a count.
-func IsCount(e *workload.Element) bool { return e.Component < AmountElements }
-
-// IsEnd reports whether an element is an end of a range.
-func IsEnd(e *workload.Element) bool { return e.Component >= LowEnds }

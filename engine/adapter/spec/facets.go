@@ -103,7 +103,7 @@ func (c *compiler) many(at *field.Path, index int, spec v1alpha1.ScaleComponent,
 		c.use(at.Child("nameFrom"), names[0], false, path.String)
 	}
 	c.use(at.Child("replicas"), counts, true, path.Number)
-	c.each = append(c.each, projection.NewList(c.each, index, each, counts, false, names...))
+	c.each = append(c.each, projection.NewList(c.each, workload.Part{Index: uint8(index)}, each, counts, false, names...))
 	part.each = &counts
 }
 

@@ -6,13 +6,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter/projection"
 	"flyball.dev/flyball/engine/path"
-)
-
-// The ends of ranges in lists are elements too. These are their numbers in Element.Component, above the numbers of
-// counts and amounts.
-const (
-	LowEnds  = 254
-	HighEnds = 255
+	"flyball.dev/flyball/engine/workload"
 )
 
 // EachBound is one end of the range that every element of a list has.
@@ -44,12 +38,12 @@ func (c *compiler) boundsEach(at *field.Path, spec *v1alpha1.Bounds) {
 	if spec.NameFrom != "" {
 		c.use(at.Child("nameFrom"), names[0], false, path.String)
 	}
-	c.a.Lows = c.eachBound(at.Child("min"), spec.Min, spec.Encoding, each, names, LowEnds)
-	c.a.Highs = c.eachBound(at.Child("max"), spec.Max, spec.Encoding, each, names, HighEnds)
+	c.a.Lows = c.eachBound(at.Child("min"), spec.Min, spec.Encoding, each, names, workload.PartMin)
+	c.a.Highs = c.eachBound(at.Child("max"), spec.Max, spec.Encoding, each, names, workload.PartMax)
 }
 
 func (c *compiler) eachBound(at *field.Path, spec *v1alpha1.Bound, encoding v1alpha1.Encoding, each path.Path, names []path.Path,
-	component int) *EachBound {
+	kind workload.PartKind) *EachBound {
 	if spec == nil {
 		return nil
 	}
@@ -65,6 +59,6 @@ func (c *compiler) eachBound(at *field.Path, spec *v1alpha1.Bound, encoding v1al
 	}
 	c.written = append(c.written, writtenPath{at.Child("path"), facetBounds, p})
 	c.use(at.Child("path"), p, true, boundType(encoding))
-	c.each = append(c.each, projection.NewList(c.each, component, each, p, false, names...))
+	c.each = append(c.each, projection.NewList(c.each, workload.Part{Kind: kind}, each, p, false, names...))
 	return &EachBound{Bound: Bound{absent: spec.Default, Minimum: spec.Minimum, Unlimited: spec.Unlimited}, path: p, Relative: relative.Len()}
 }
