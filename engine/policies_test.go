@@ -93,9 +93,9 @@ var capabilityUsers = map[string][]string{
 	"Tuner":      {"engine/decide", "engine/world", "engine/target"},
 }
 
-// TestAPolicyHasAtMostOneActuator: the loop over targets and the statuses know actuators by their interface only, so no
+// TestOnlyActuatorsNameTheirCapability: the loop over targets and the statuses know actuators by their interface only, so no
 // other package names the capability behind one.
-func TestAPolicyHasAtMostOneActuator(t *testing.T) {
+func TestOnlyActuatorsNameTheirCapability(t *testing.T) {
 	named := 0
 	for _, l := range list(t) {
 		if !in(l.ImportPath, []string{"engine", "cmd/flyball-manager"}) || in(l.ImportPath, []string{"engine/policy"}) {
