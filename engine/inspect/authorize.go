@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,15 +18,25 @@ import (
 // that would add the missing rights, or none if no right is missing. A rule has one group and one resource. The check
 // itself needs no right, because all users may ask about their own rights.
 func (c *Inspector) Authorize(ctx context.Context, rules []rbacv1.PolicyRule) (missing []rbacv1.PolicyRule, err error) {
-	for _, rule := range rules {
+	allowed := make([][]bool, len(rules))
+	asks, asking := errgroup.WithContext(ctx)
+	for i, rule := range rules {
+		allowed[i] = make([]bool, len(rule.Verbs))
+		for j, verb := range rule.Verbs {
+			asks.Go(func() (err error) {
+				allowed[i][j], err = c.allowed(asking, rule.APIGroups[0], rule.Resources[0], verb)
+				return err
+			})
+		}
+	}
+	if err := asks.Wait(); err != nil {
+		return nil, err
+	}
+	for i, rule := range rules {
 		needed := rule.Verbs
 		rule.Verbs = nil
-		for _, verb := range needed {
-			allowed, err := c.allowed(ctx, rule.APIGroups[0], rule.Resources[0], verb)
-			if err != nil {
-				return nil, err
-			}
-			if !allowed {
+		for j, verb := range needed {
+			if !allowed[i][j] {
 				rule.Verbs = append(rule.Verbs, verb)
 			}
 		}
