@@ -56,7 +56,7 @@ suspend: [{set: [{path: .spec.off, value: true}]}]
 			if test.entries != "" {
 				annotations = `,"annotations":{"flyball.dev/ledger":` + ledgerOf(test.of, test.entries) + `}`
 			}
-			obj := projected(t, a, []byte(`{"metadata":{"name":"x"`+annotations+`},"spec":`+test.spec+`}`))
+			obj := projected(t, a, []byte(`{"metadata":{"name":"x","namespace":"shop"`+annotations+`},"spec":`+test.spec+`}`))
 			if diff := cmp.Diff(test.want, a.Savings(obj)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

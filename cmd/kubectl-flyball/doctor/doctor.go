@@ -182,6 +182,11 @@ func (c *Checkup) ledgers(memory *world.Memory, unseen source.MissingRights) {
 			n++
 		}
 		for i := range obj.Ledger {
+			if obj.Ledger[i].By == "" {
+				findings = append(findings, fmt.Sprintf("the ledger of %s names no policy that may write there, so the manager restores it: "+
+					"is the manager running?", ref))
+				continue
+			}
 			by := workload.ParsePolicy(obj.Ledger[i].By)
 			if kind, _ := kinds.Find(by.Kind); by != decide.HeldBy && memory.Policy(by) == nil && !unseen.HidesPolicy(kind) {
 				findings = append(findings, fmt.Sprintf("%s was changed by %s, which is not there, and was not given back: is the manager running?",

@@ -32,3 +32,27 @@ func TestAdaptersLeftBehind(t *testing.T) {
 		})
 	}
 }
+
+// TestLedgerOfAnotherNamespace checks that a ledger that names a policy of another namespace is a problem without the
+// name of this policy, even if the policy exists.
+func TestLedgerOfAnotherNamespace(t *testing.T) {
+	const files = `{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {name: nights, namespace: bank},
+  spec: {target: {names: [web]}, upscale: "0 8 * * *", downscale: "0 20 * * *"}}
+---
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, annotations: {
+  flyball.dev/ledger: '{"/spec/replicas":{"was":3,"set":0,"by":"Schedule/bank/nights"}}'}}, spec: {replicas: 0}}`
+	w, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(files), Namespace: "shop", FlyballNamespace: source.DefaultNamespace}.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory, err := w.Memory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Checkup{}
+	c.ledgers(memory, w.Unseen)
+	const want = "the ledger of Deployment.apps/shop/web names no policy that may write there, so the manager restores it: is the manager running?"
+	if said := strings.Join(c.Checks[0].Details, "\n"); said != want {
+		t.Errorf("got %q, want %q", said, want)
+	}
+}

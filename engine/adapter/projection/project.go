@@ -47,6 +47,7 @@ func (pr *Projection) finish(r *reading, raw []byte) error {
 	if err := r.dropLedgerOfAnother(raw, pr.Kind); err != nil {
 		return err
 	}
+	r.forgetPoliciesOfOtherNamespaces()
 	r.setDepths()
 	if err := r.addElements(raw); err != nil {
 		return err
@@ -178,6 +179,19 @@ func (r *reading) dropLedgerOfAnother(raw []byte, kind string) error {
 		}
 	}
 	return nil
+}
+
+// forgetPoliciesOfOtherNamespaces removes the names of policies of other namespaces from the ledger. A namespaced policy
+// never writes in a different namespace, so Flyball did not write such a name. The name would block the deletion of the
+// policy and appear in the policy's status. The rest of the entry stays valid: without a policy that claims the field,
+// Flyball restores the field.
+func (r *reading) forgetPoliciesOfOtherNamespaces() {
+	for i := range r.Object.Ledger {
+		e := &r.Object.Ledger[i]
+		if home := workload.ParsePolicy(e.By).Namespace; home != "" && home != r.Object.Namespace {
+			e.By = ""
+		}
+	}
 }
 
 // takeField stores the value of a slot. Of several matches it stores the first existing value.

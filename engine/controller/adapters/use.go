@@ -145,7 +145,7 @@ func (c *Controller) startWatch(ctx context.Context, id string, f *finding) (*ru
 	gk := f.compiled.GroupKind()
 	recovery := &watchRecovery{changed: func(err error) { c.watchChanged(f.compiled, err) }, recovered: func() { c.retry(gk) }}
 	w, err := c.watches.Ensure(ctx, watch.Source{
-		GVR: f.served.GVR, ID: id, Projector: ownLedgers{f.compiled},
+		GVR: f.served.GVR, ID: id, Projector: f.compiled,
 		Handler: watch.HandlerFunc(func(old, cur *workload.Object) { c.objectChanged(r.live, f.compiled.Name(), old, cur) }),
 		OnState: recovery.look,
 	})
