@@ -43,9 +43,7 @@ func (v *View) Observe() workload.Observed {
 	}
 	o.Allocations, o.Utilisation = v.observeAmounts()
 	o.Blind = len(a.Blind) > 0 && a.Blind.Hold(v.Original)
-	if a.KeepsReady {
-		o.Settled, _ = a.Settled(obj)
-	}
+	o.Settled = a.IsSettled(obj)
 	return o
 }
 

@@ -273,8 +273,8 @@ func (c *compiler) blind(at *field.Path, spec v1alpha1.AdapterSpec) {
 func (c *compiler) ready(at *field.Path, spec v1alpha1.AdapterSpec) {
 	d := projection.Builder{}
 	sizes := slices.ContainsFunc(c.a.Amounts, func(x Amount) bool { return x.Kind == workload.AmountRequest })
-	c.a.KeepsReady = c.keys.Ready || c.keys.Amounts && sizes
-	if c.a.KeepsReady {
+	c.a.keepsReady = c.keys.Ready || c.keys.Amounts && sizes
+	if c.a.keepsReady {
 		d = c.d
 	}
 	for i, ready := range spec.Ready {

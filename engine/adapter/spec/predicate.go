@@ -43,10 +43,16 @@ func (a *Spec) Settled(obj *workload.Object) (settled bool, why string) {
 	switch {
 	case len(a.ready) == 0:
 		return true, ""
-	case !a.KeepsReady:
+	case !a.keepsReady:
 		return false, "its state is not read yet"
 	}
 	return a.ready.settled(func(s *projection.Slot) string { return s.Of(obj).Raw })
+}
+
+// IsSettled reports whether an object that was read with the fields of the ready predicates has settled. It is false while
+// no policy needs these fields.
+func (a *Spec) IsSettled(obj *workload.Object) bool {
+	return a.keepsReady && a.ready.Hold(func(s *projection.Slot) string { return s.Of(obj).Raw })
 }
 
 // String returns the predicate in the words of the spec, without its default.

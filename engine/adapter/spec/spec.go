@@ -59,7 +59,7 @@ type Spec struct {
 	// ready are the predicates of settled objects. keepsReady is true if every object in memory has the fields of these
 	// predicates.
 	ready      predicates
-	KeepsReady bool
+	keepsReady bool
 	// WakesFromZero are the predicates of autoscalers that scale their target up from zero replicas.
 	WakesFromZero predicates
 	// Blind are the predicates of autoscalers that cannot read their metrics.
