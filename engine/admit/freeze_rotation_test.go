@@ -58,13 +58,16 @@ func keepFreezes(t *testing.T, server *server.Server) {
 	go func() {
 		defer close(stopped)
 		for {
+			replaced, again := server.Replaced(), (<-chan time.Time)(nil)
+			if keep() != nil {
+				again = time.After(100 * time.Millisecond) // a conflict with another replica is resolved then
+			}
 			select {
 			case <-done:
 				return
-			case <-server.Replaced():
-			case <-time.After(250 * time.Millisecond):
+			case <-replaced:
+			case <-again:
 			}
-			_ = keep() // a conflict with another replica is resolved next time
 		}
 	}()
 	t.Cleanup(func() { close(done); <-stopped })

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -55,23 +56,33 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// The certificate is stored in the Secret.
+// The certificate is stored in the Secret, also in the empty Secret of the chart, whose type cannot change.
 func TestCertificateIsStored(t *testing.T) {
-	opts := options(t, adapters(t))
-	server, _ := start(t, opts)
-	active(t)
-	if err := holds(t, opts.OwnConfiguration, server.Client("").CABundle); err != nil {
-		t.Error(err)
-	}
-	secret, err := kubernetes.NewForConfigOrDie(api.Config()).CoreV1().Secrets(opts.Secret.Namespace).Get(t.Context(), opts.Secret.Name,
-		metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, key := range []string{"tls.crt", "tls.key", "ca.crt", "next.crt", "next.key"} {
-		if len(secret.Data[key]) == 0 {
-			t.Errorf("the Secret has no %s", key)
-		}
+	for name, existing := range map[string]*corev1.Secret{"no Secret": nil, "the chart's": {Type: corev1.SecretTypeOpaque}} {
+		t.Run(name, func(t *testing.T) {
+			opts := options(t, adapters(t))
+			secrets := kubernetes.NewForConfigOrDie(api.Config()).CoreV1().Secrets(opts.Secret.Namespace)
+			if existing != nil {
+				existing.Name = opts.Secret.Name
+				if _, err := secrets.Create(t.Context(), existing, metav1.CreateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			server, _ := start(t, opts)
+			active(t)
+			if err := holds(t, opts.OwnConfiguration, server.Client("").CABundle); err != nil {
+				t.Error(err)
+			}
+			secret, err := secrets.Get(t.Context(), opts.Secret.Name, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, key := range []string{"tls.crt", "tls.key", "ca.crt", "next.crt", "next.key"} {
+				if len(secret.Data[key]) == 0 {
+					t.Errorf("the Secret has no %s", key)
+				}
+			}
+		})
 	}
 }
 

@@ -67,6 +67,9 @@ func managerProcess(ctx context.Context, args []string) (err error) {
 		if err := o.meter.settle(ctx, 1500*time.Millisecond, time.Minute); err != nil {
 			return err
 		}
+		if applied, refused := o.meter.patches(); applied != s.targets || refused != 0 {
+			fmt.Fprintf(os.Stderr, "the manager's transition took %d patches that went through and %d that did not\n", applied, refused)
+		}
 	}
 	if out.PeakRSS, err = peakRSS(); err != nil {
 		return err

@@ -61,15 +61,6 @@ func Meta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name}
 }
 
-// ObjectNames returns the names of objects as one text.
-func ObjectNames(all []Object) string {
-	list := make([]string, len(all))
-	for i, o := range all {
-		list[i] = o.Name()
-	}
-	return strings.Join(list, ", ")
-}
-
 // SortedKeys returns the keys of a JSON object, sorted.
 func SortedKeys(object gjson.Result) []string {
 	return slices.Sorted(maps.Keys(object.Map()))

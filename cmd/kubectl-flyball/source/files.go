@@ -348,7 +348,12 @@ func (w *World) inventNamespaces() {
 // CheckAdapters compiles adapters from files and returns each fault with its line.
 func (m *Manifests) CheckAdapters() error {
 	var faults []error
+	given := map[string]bool{}
 	for _, a := range m.Adapters {
+		if given[a.Name] {
+			faults = append(faults, m.docs[any(a)].fault("metadata.name", "the files have two Adapters named %s", a.Name))
+		}
+		given[a.Name] = true
 		_, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{})
 		for _, e := range errs {
 			faults = append(faults, m.docs[any(a)].fault(e.Field, "%s", e.Error()))

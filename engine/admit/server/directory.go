@@ -3,9 +3,7 @@ package server
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -35,13 +33,10 @@ func openDirectory(path string) (*directory, error) {
 	return d, err
 }
 
-// bundle returns the content of ca.crt. Empty means the system authorities of the API servers suffice.
+// bundle returns the content of ca.crt.
 func (d *directory) bundle() ([]byte, error) {
 	file := filepath.Join(d.path, bundleKey)
 	bundle, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	if err == nil {
 		_, err = certutil.ParseCertsPEM(bundle)
 	}

@@ -167,8 +167,11 @@ func (k *keeper) read(ctx context.Context, now time.Time) (next *kept, err error
 		if err != nil {
 			return err
 		}
+		if secret.ResourceVersion == "" {
+			secret.Type = corev1.SecretTypeTLS // the type of an existing Secret, such as the chart's, cannot change
+		}
 		if secret.Data == nil {
-			secret.Type, secret.Data = corev1.SecretTypeTLS, map[string][]byte{}
+			secret.Data = map[string][]byte{}
 		}
 		maps.Copy(secret.Data, data)
 		next.serving, next.bundle = m.current.serving, data[bundleKey]

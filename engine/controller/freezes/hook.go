@@ -27,6 +27,9 @@ import (
 // hookRetry is the pause after a failed write of the configuration.
 const hookRetry = 250 * time.Millisecond
 
+// writePace is the shortest time between two writes of the configuration by one replica.
+const writePace = 100 * time.Millisecond
+
 // Hook keeps the webhook configuration of freezes in step with the policies, on every replica.
 type Hook struct {
 	World *world.World
@@ -61,9 +64,17 @@ func (h *Hook) Start(ctx context.Context) error {
 		}
 	}(h.Server.Replaced())
 	follow(ctx, h.World, h.Clock, edited, func(now time.Time) (pause time.Duration, at time.Time) {
-		if err := h.keep(ctx, now); err != nil && ctx.Err() == nil {
+		wrote, err := h.keep(ctx, now)
+		if err != nil && ctx.Err() == nil {
 			h.Log.V(1).Info("Failed to write the webhook configuration of freezes; will retry", "reason", err.Error())
 			pause = hookRetry
+		}
+		if wrote {
+			// Replicas with different certificate authorities overwrite each other, but not without a pause.
+			select {
+			case <-ctx.Done():
+			case <-time.After(writePace):
+			}
 		}
 		set := h.World.Set()
 		_, guard := set.GuardsNamespaces(now)
@@ -84,23 +95,23 @@ func byName() *admissionregistrationv1.ValidatingWebhookConfiguration {
 	return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: registration.FreezeConfigurationName}}
 }
 
-func (h *Hook) keep(ctx context.Context, now time.Time) error {
+func (h *Hook) keep(ctx context.Context, now time.Time) (wrote bool, err error) {
 	want := h.configuration(now)
 	if want == nil {
-		wrote, err := h.Keeper.Delete(ctx, byName())
+		wrote, err = h.Keeper.Delete(ctx, byName())
 		if wrote {
 			h.Log.Info("Removed the webhook configuration of freezes: no freeze policy is left")
 		}
-		return err
+		return wrote, err
 	}
 	if len(want.Webhooks[0].ClientConfig.CABundle) == 0 {
-		return fmt.Errorf("keep the webhook configuration of freezes: the server has no certificate yet")
+		return false, fmt.Errorf("keep the webhook configuration of freezes: the server has no certificate yet")
 	}
-	wrote, err := h.Keeper.Keep(ctx, want)
+	wrote, err = h.Keeper.Keep(ctx, want)
 	if wrote {
 		h.Log.Info("Updated the webhook configuration of freezes for the policies", "webhooks", len(want.Webhooks))
 	}
-	return err
+	return wrote, err
 }
 
 // configuration returns the wanted configuration with a webhook for probes, or nil if no configuration is wanted.
