@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/targets"
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/policy/kinds"
@@ -110,9 +112,7 @@ func (c *Checkup) adapters(w *source.World, live bool) {
 			why = fmt.Sprintf("the manager has not looked at the adapter %s: is it running?", a.Name)
 		}
 		if !a.DeletionTimestamp.IsZero() {
-			why = fmt.Sprintf("the adapter %[1]s is being deleted and waits until the manager has restored the objects of its kind. If an "+
-				"installation without a manager has left it behind, let it go and apply it again, the originals stay on the objects: kubectl "+
-				"patch adapters.flyball.dev %[1]s --type=merge --patch='{\"metadata\":{\"finalizers\":null}}'", a.Name)
+			why = deletionOf(a, w.Blocked[a.Name])
 		}
 		if why != "" {
 			findings = append(findings, why)
@@ -123,6 +123,20 @@ func (c *Checkup) adapters(w *source.World, live bool) {
 	}
 	c.Add("adapters", fmt.Sprintf("%s, all fit for use; %d of kinds that are not installed", workload.Count(len(w.Adapters), "adapter"),
 		len(w.Absent)), findings)
+}
+
+// deletionOf says why an adapter that is being deleted still exists: the reason that blocks it, or the state that the manager
+// tells. Without both no manager may run, and the text has the command that lets the adapter go.
+func deletionOf(a *v1alpha1.Adapter, blocked string) string {
+	if blocked != "" {
+		return fmt.Sprintf("%s. The adapter is being deleted and waits until its objects are restored", strings.TrimRight(blocked, ".\n"))
+	}
+	if ready := meta.FindStatusCondition(a.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.Reason == "Restoring" {
+		return fmt.Sprintf("the adapter %s is being deleted: %s", a.Name, ready.Message)
+	}
+	return fmt.Sprintf("the adapter %[1]s is being deleted and waits until the manager has restored the objects of its kind. If an "+
+		"installation without a manager has left it behind, let it go and apply it again, the originals stay on the objects: kubectl "+
+		"patch adapters.flyball.dev %[1]s --type=merge --patch='{\"metadata\":{\"finalizers\":null}}'", a.Name)
 }
 
 func (c *Checkup) policies(memory *world.Memory, live bool) {

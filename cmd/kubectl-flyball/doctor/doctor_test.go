@@ -1,10 +1,12 @@
 package doctor
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/crds/v1alpha1"
 )
 
 // TestAdaptersLeftBehind checks that an adapter that is being deleted is a problem with a command, and any other
@@ -54,5 +56,35 @@ func TestLedgerOfAnotherNamespace(t *testing.T) {
 	const want = "the ledger of Deployment.apps/shop/web names no policy that may write there, so the manager restores it: is the manager running?"
 	if said := strings.Join(c.Checks[0].Details, "\n"); said != want {
 		t.Errorf("got %q, want %q", said, want)
+	}
+}
+
+// TestAdapterBlockedInDeletion checks that an adapter that is being deleted keeps the reason that blocks its deletion, and has no
+// command that gives up the restoring by a manager.
+func TestAdapterBlockedInDeletion(t *testing.T) {
+	const adapter = `{apiVersion: flyball.dev/v1alpha1, kind: Adapter,
+  metadata: {name: presses.example.com, deletionTimestamp: "2037-01-01T00:00:00Z", finalizers: [flyball.dev/restore]},
+  spec: {target: {group: example.com, kind: Press, versions: [v1]}, scale: [{name: main, replicas: .spec.n}]},
+  status: {conditions: [{type: %s, status: "False", reason: %s, message: %q, lastTransitionTime: "2037-01-01T00:00:00Z"}]}}`
+	for _, c := range [][3]string{
+		{"Authorized", "Forbidden", "add to a ClusterRole the rules [presses]"},
+		{"Ready", "Restoring", "3 objects are not restored yet"},
+	} {
+		t.Run(c[0], func(t *testing.T) {
+			w, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(fmt.Sprintf(adapter, c[0], c[1], c[2])), Namespace: "shop",
+				FlyballNamespace: source.DefaultNamespace}.Load()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c[0] != v1alpha1.ConditionReady { // as for an adapter read from a cluster
+				w.Blocked = map[string]string{"presses.example.com": "the adapter presses.example.com is not ready (Authorized): " + c[2]}
+			}
+			checkup := &Checkup{}
+			checkup.adapters(w, true)
+			said := strings.Join(checkup.Checks[0].Details, "\n")
+			if !strings.Contains(said, c[2]) || !strings.Contains(said, "being deleted") || strings.Contains(said, "kubectl patch") {
+				t.Errorf("got %q, want the reason %q without a command", said, c[2])
+			}
+		})
 	}
 }
