@@ -117,9 +117,8 @@ func New(w *world.World, m Members, writer Writer, a Callbacks, k Keeper, metric
 // has.
 func (l *Loop) Run(ctx context.Context) {
 	for p := range l.world.Snapshot().Policies {
-		if o := p.PodOrderer; o != nil {
-			writes, last := o.Told(p.Object)
-			l.book.resume(p.ID, writes, last)
+		if p.PodOrderer != nil {
+			l.resume(p)
 		}
 	}
 	var wg sync.WaitGroup
@@ -303,9 +302,16 @@ func (l *Loop) Mark(ref workload.Ref, _ []decide.Opinion, results []status.Targe
 	}
 }
 
-// Report implements target.Actuator.
+// resume counts the writes of the last hour that a policy's status has, unless the policy's writes are counted already.
+func (l *Loop) resume(p *world.Policy) {
+	writes, last := p.PodOrderer.Told(p.Object)
+	l.book.resume(p.ID, writes, last)
+}
+
+// Report implements target.Actuator. The first status may be written before Run begins.
 func (l *Loop) Report(p *world.Policy, obj policy.Object) (reason, message string) {
 	if p.PodOrderer != nil {
+		l.resume(p)
 		s := l.book.summary(p.ID, l.clock.Now())
 		l.metrics.publish(p.ID, s)
 		p.PodOrderer.FillPods(obj, s)
