@@ -47,7 +47,7 @@ type Edit struct {
 
 // Plan returns the plan for the claim, as if one schedule had made it.
 func (a *Ask) Plan() workload.Plan {
-	by := workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}
+	by := workload.Policy{Kind: "ClusterSchedule", Name: "nights"} // may write in any namespace
 	since := time.Date(2026, 3, 2, 20, 0, 0, 0, time.UTC)
 	size := func(s workload.Size) *workload.Claim[workload.Size] {
 		return &workload.Claim[workload.Size]{Value: s, By: by, Since: since}

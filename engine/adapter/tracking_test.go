@@ -132,7 +132,8 @@ func isHollow(raw string) bool {
 // holds reports whether the ledger has an entry with the same values whose field still has the set value.
 func holds(v *ledger.View, e workload.Entry) bool {
 	return slices.ContainsFunc(v.Entries, func(l ledger.TrackedField) bool {
-		return l.State == ledger.FieldSet && l.Entry.Pointer == e.Pointer && l.Entry.Was == e.Was && l.Entry.WasNull == e.WasNull && l.Entry.Set == e.Set
+		return l.State == ledger.FieldSet && l.Entry.Pointer == e.Pointer && l.Entry.Was == e.Was && l.Entry.WasNull == e.WasNull &&
+			l.Entry.Set == e.Set
 	})
 }
 

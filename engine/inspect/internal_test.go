@@ -13,7 +13,8 @@ import (
 // Rules on one line are the same rules. The line is for a terminal, a condition or a copy into a ClusterRole.
 func TestRulesLine(t *testing.T) {
 	want := []rbacv1.PolicyRule{RuleOf(schema.GroupResource{Group: "apps", Resource: "deployments"}, "get", "patch"),
-		RuleOf(schema.GroupResource{Group: "apps", Resource: "deployments/scale"}, "patch"), RuleOf(schema.GroupResource{Resource: "pods"}, "list")}
+		RuleOf(schema.GroupResource{Group: "apps", Resource: "deployments/scale"}, "patch"),
+		RuleOf(schema.GroupResource{Resource: "pods"}, "list")}
 	line := RulesLine(want)
 	if strings.ContainsAny(line, "\n\\") {
 		t.Errorf("%q is no plain line", line)

@@ -102,8 +102,9 @@ func newScene(t *testing.T, api http.Handler) *scene {
 	queue := NewQueue(w, tracker, s.clock)
 	t.Cleanup(queue.Stop)
 	s.budgets, s.fleets = budgets{}, fleets{}
-	st := status.NewWriter(status.Options{World: w, Tracker: tracker, Health: status.NewAdapterHealth(), Targets: queue, Actuators: Actuators{},
-		Client: s.client, Metrics: statuses, Clock: s.clock})
+	st := status.NewWriter(status.Options{World: w, Tracker: tracker, Health: status.NewAdapterHealth(), Targets: queue,
+		Actuators: Actuators{},
+		Client:    s.client, Metrics: statuses, Clock: s.clock})
 	s.Loop = New(Options{World: w, Queue: queue, Rollouts: NewRollouts(w, queue, s.fleets, s.budgets, s.clock), Writer: writer,
 		Batches: apply.NewBatches(st.RecordBatch), Tracker: tracker, Status: st, Templates: noTemplates{}, Keeper: noTemplates{}, Metrics: m,
 		Savings: savings.NewBook(s.clock, savings.Rates{}, func(workload.Policy) bool { return false }), Clock: s.clock, Workers: 2})

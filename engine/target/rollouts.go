@@ -142,7 +142,8 @@ const budgetRetry = time.Minute
 // askBudgets returns the PodDisruptionBudget, LimitRange or ResourceQuota that prevents a policy from restarting a
 // target's pods, or "" if there is none. template has the requests and limits of the replacement pods, or is nil. A
 // policy that no longer acts only restores, and this need not wait.
-func (r *Rollouts) askBudgets(ctx context.Context, ref workload.Ref, p *world.Policy, more bool, template workload.Allocations) (waits string) {
+func (r *Rollouts) askBudgets(ctx context.Context, ref workload.Ref, p *world.Policy, more bool,
+	template workload.Allocations) (waits string) {
 	if !p.Tuner.ActsOnTargets() {
 		return ""
 	}

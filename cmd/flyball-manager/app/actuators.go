@@ -33,7 +33,8 @@ func (b base) actuators(o pods.Options, queue *target.Queue, metadatas metadata.
 	finalizers *adapters.Finalizers) (*target.Rollouts, target.Actuators, error) {
 	fault := b.metrics.target.CountFault
 	members := pods.New(o)
-	budgets := constraints.NewBudgets(constraints.BudgetOptions{Watches: o.Watches, Members: members, Pods: metadatas, Again: queue.Add, Log: o.Log})
+	budgets := constraints.NewBudgets(constraints.BudgetOptions{Watches: o.Watches, Members: members, Pods: metadatas, Again: queue.Add,
+		Log: o.Log})
 	rollouts := target.NewRollouts(b.world, queue, members, budgets, b.opts.Clock)
 	costs := cost.New(b.world, members, writer, cost.Callbacks{Requeue: queue.Add, Dirty: b.tracker.Dirty, Fault: fault}, finalizers,
 		b.metrics.cost, b.log)

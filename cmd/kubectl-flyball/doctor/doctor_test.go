@@ -43,7 +43,8 @@ func TestLedgerOfAnotherNamespace(t *testing.T) {
 ---
 {apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, annotations: {
   flyball.dev/ledger: '{"/spec/replicas":{"was":3,"set":0,"by":"Schedule/bank/nights"}}'}}, spec: {replicas: 0}}`
-	w, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(files), Namespace: "shop", FlyballNamespace: source.DefaultNamespace}.Load()
+	w, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(files), Namespace: "shop",
+		FlyballNamespace: source.DefaultNamespace}.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,8 @@ func TestLedgerOfAnotherNamespace(t *testing.T) {
 	}
 	c := &Checkup{}
 	c.ledgers(memory, w.Unseen)
-	const want = "the ledger of Deployment.apps/shop/web names no policy that may write there, so the manager restores it: is the manager running?"
+	const want = "the ledger of Deployment.apps/shop/web names no policy that may write there, so the manager restores it: is the " +
+		"manager running?"
 	if said := strings.Join(c.Checks[0].Details, "\n"); said != want {
 		t.Errorf("got %q, want %q", said, want)
 	}

@@ -37,7 +37,7 @@ func Try(a *v1alpha1.Adapter, object []byte) (*Trial, error) {
 	if len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
-	by := workload.Policy{Kind: schedule.Kind, Namespace: "default", Name: "trial"}
+	by := workload.Policy{Kind: schedule.ClusterKind, Name: "trial"} // may write in any namespace
 	plan := workload.Plan{Size: &workload.Claim[workload.Size]{Value: workload.Size{Mode: workload.SizeSleep}, By: by, Since: time.Unix(0, 0)}}
 	memory, err := world.NewMemory(world.Lists{Scope: world.Scope("", nil), Adapters: []*v1alpha1.Adapter{a}, Objects: [][]byte{object}})
 	if err != nil {

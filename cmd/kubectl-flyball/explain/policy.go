@@ -69,9 +69,10 @@ func OfPolicy(w *source.World, id workload.Policy, o Options) (*PolicyStory, err
 	if p == nil {
 		return nil, missingPolicy(memory, id)
 	}
-	s := &PolicyStory{Policy: id.String(), At: o.At, Hypothetical: instant.Hypothetical(o.Now, o.At), Next: []Transition{}, Targets: []PolicyTarget{},
-		Notes: slices.Clone(w.Notes),
-		zone:  o.Zone, acts: p.Kind.ActsOnTargets()}
+	s := &PolicyStory{Policy: id.String(), At: o.At, Hypothetical: instant.Hypothetical(o.Now, o.At), Next: []Transition{},
+		Targets: []PolicyTarget{},
+		Notes:   slices.Clone(w.Notes),
+		zone:    o.Zone, acts: p.Kind.ActsOnTargets()}
 	if p.IsBroken() {
 		s.State, s.Message = "Invalid", p.Invalid.ToAggregate().Error()
 		return s, nil

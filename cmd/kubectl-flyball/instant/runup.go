@@ -8,7 +8,7 @@ const LongestRunUp = 35 * 24 * time.Hour
 
 // RunUp returns the instant at which a simulation up to at begins. A verb reads the current objects, and by a later instant
 // the policies will have changed them. The simulation begins now if at is later than now. Otherwise, or
-// if now is the zero time, it begins at at itself.
+// if now is the zero time, it begins at that instant itself.
 func RunUp(now, at time.Time) time.Time {
 	now = now.Truncate(time.Second)
 	switch {

@@ -9,7 +9,7 @@ import (
 // decision table can stand for several situations.
 type situation struct {
 	claim  claimKind
-	state  fieldState
+	state  FieldState
 	wanted wanted
 	// renewed is yes if the claim is a new transition, or wants another value. enforced is yes if the claim corrects other
 	// writers. honoured is yes if a size that is set once has been set for this claim already.
@@ -73,7 +73,7 @@ const (
 // row is a line of the decision table. A part that is zero stands for every value.
 type row struct {
 	claim                       claimKind
-	state                       fieldState
+	state                       FieldState
 	wanted                      wanted
 	renewed, enforced, honoured answer
 	outcome                     outcome
@@ -83,25 +83,25 @@ type row struct {
 var decisionTable = []row{
 	// Without a claim the original is restored, unless a different writer has changed the field since.
 	{claim: claimOrphaned, outcome: dropEntry},
-	{claim: claimKept, state: fieldGone, outcome: dropEntry},
-	{claim: claimKept, state: ^fieldGone, outcome: keepEntry},
+	{claim: claimKept, state: FieldGone, outcome: dropEntry},
+	{claim: claimKept, state: ^FieldGone, outcome: keepEntry},
 	{claim: claimNone, state: FieldSet, wanted: wantedChange, outcome: restore},
 	{claim: claimNone, state: FieldSet, wanted: wantedCurrent, outcome: dropEntry},
-	{claim: claimNone, state: fieldUnclear, outcome: keepEntry},
-	{claim: claimNone, state: ^(FieldSet | fieldUnclear), outcome: dropEntry},
+	{claim: claimNone, state: FieldUnclear, outcome: keepEntry},
+	{claim: claimNone, state: ^(FieldSet | FieldUnclear), outcome: dropEntry},
 
 	// A lasting claim. If the owner has the value already, nothing is written. Otherwise the value is written, and the
 	// owner's value becomes the original.
-	{claim: claimLasting, state: fieldUntouched | FieldSetOnce, wanted: wantedCurrent, outcome: dropEntry},
-	{claim: claimLasting, state: fieldUntouched | FieldSetOnce, wanted: wantedChange, outcome: takeOver},
+	{claim: claimLasting, state: FieldUntouched | FieldSetOnce, wanted: wantedCurrent, outcome: dropEntry},
+	{claim: claimLasting, state: FieldUntouched | FieldSetOnce, wanted: wantedChange, outcome: takeOver},
 	// Flyball has set the field.
 	{claim: claimLasting, state: FieldSet, wanted: wantedCurrent, outcome: passOn},
 	{claim: claimLasting, state: FieldSet, wanted: wantedOriginal, outcome: restore},
 	{claim: claimLasting, state: FieldSet, wanted: wantedOther, outcome: replace},
 	// The process ended between the two writes of a count behind /scale, and the second one is missing or has restored
 	// the count.
-	{claim: claimLasting, state: fieldUnfinished, wanted: wantedCurrent, outcome: dropEntry},
-	{claim: claimLasting, state: fieldUnfinished, wanted: wantedChange, outcome: finish},
+	{claim: claimLasting, state: FieldUnfinished, wanted: wantedCurrent, outcome: dropEntry},
+	{claim: claimLasting, state: FieldUnfinished, wanted: wantedChange, outcome: finish},
 	// Another writer has changed the field: its value counts until the next transition, which takes it as the original.
 	{claim: claimLasting, state: FieldChanged | FieldAdopted, renewed: yes, wanted: wantedCurrent, outcome: dropEntry},
 	{claim: claimLasting, state: FieldChanged | FieldAdopted, renewed: yes, wanted: wantedChange, outcome: takeOver},
@@ -112,11 +112,11 @@ var decisionTable = []row{
 	// A size that is set once is set once for every claim, whatever the value of the field is.
 	{claim: claimOnce, state: FieldSetOnce, honoured: yes, outcome: rememberOnce},
 	{claim: claimOnce, state: FieldSetOnce, honoured: no, outcome: setOnce},
-	{claim: claimOnce, state: fieldUntouched | FieldSet | fieldUnfinished | FieldChanged | FieldAdopted, outcome: setOnce},
+	{claim: claimOnce, state: FieldUntouched | FieldSet | FieldUnfinished | FieldChanged | FieldAdopted, outcome: setOnce},
 
 	// A missing, unclear or unwritable field has no claim.
-	{claim: claimLasting | claimOnce, state: fieldUnclear, outcome: keepEntry},
-	{claim: claimLasting | claimOnce, state: fieldGone | FieldUnwritable, outcome: dropEntry},
+	{claim: claimLasting | claimOnce, state: FieldUnclear, outcome: keepEntry},
+	{claim: claimLasting | claimOnce, state: FieldGone | FieldUnwritable, outcome: dropEntry},
 }
 
 func (r *row) covers(s situation) bool {
@@ -152,7 +152,7 @@ func releasedSituation(l *TrackedField, plan workload.Plan, kept bool) situation
 
 // claimedSituation returns the situation of a claimed field; l is nil without an entry.
 func claimedSituation(w *Want, l *TrackedField) situation {
-	s := situation{claim: claimLasting, state: fieldUntouched, renewed: no, enforced: answerOf(w.Enforce), honoured: no}
+	s := situation{claim: claimLasting, state: FieldUntouched, renewed: no, enforced: answerOf(w.Enforce), honoured: no}
 	if w.Once != "" {
 		s.claim = claimOnce
 	}

@@ -10,8 +10,8 @@ import (
 
 var (
 	allClaims = []claimKind{claimNone, claimKept, claimOrphaned, claimLasting, claimOnce}
-	allStates = []fieldState{fieldUntouched, FieldSet, FieldSetOnce, fieldUnfinished, FieldChanged, FieldAdopted, fieldUnclear,
-		FieldUnwritable, fieldGone}
+	allStates = []FieldState{FieldUntouched, FieldSet, FieldSetOnce, FieldUnfinished, FieldChanged, FieldAdopted, FieldUnclear,
+		FieldUnwritable, FieldGone}
 	allWanted  = []wanted{wantedCurrent, wantedOriginal, wantedOther}
 	allAnswers = []answer{yes, no}
 )
@@ -77,7 +77,7 @@ func TestDecisionTableKeepsItsPromises(t *testing.T) {
 			}},
 		{"what a policy keeps stays, with its entry, as long as it is there",
 			func(s situation) bool { return s.claim == claimKept },
-			func(s situation, o outcome) bool { return (o != keepEntry) != (s.state == fieldGone) }},
+			func(s situation, o outcome) bool { return (o != keepEntry) != (s.state == FieldGone) }},
 		{"what a policy orphans stays, without its entry",
 			func(s situation) bool { return s.claim == claimOrphaned },
 			func(_ situation, o outcome) bool { return o != dropEntry }},
@@ -98,22 +98,22 @@ func TestDecisionTableKeepsItsPromises(t *testing.T) {
 			func(_ situation, o outcome) bool { return slices.Contains(writes, o) && o != correct }},
 		{"another value is written for a claim that lasts, unless somebody else's stands",
 			func(s situation) bool {
-				return s.claim == claimLasting && s.wanted != wantedCurrent && s.state&(fieldUntouched|FieldSet|FieldSetOnce|fieldUnfinished) != 0
+				return s.claim == claimLasting && s.wanted != wantedCurrent && s.state&(FieldUntouched|FieldSet|FieldSetOnce|FieldUnfinished) != 0
 			},
 			func(_ situation, o outcome) bool { return !slices.Contains(writes, o) }},
 		{"a size that is set once is set unless it was",
 			func(s situation) bool {
-				return s.claim == claimOnce && s.state&(fieldGone|fieldUnclear|FieldUnwritable) == 0
+				return s.claim == claimOnce && s.state&(FieldGone|FieldUnclear|FieldUnwritable) == 0
 			},
 			func(s situation, o outcome) bool {
 				done := s.state == FieldSetOnce && s.honoured == yes
 				return (o == rememberOnce) != done || (o == setOnce) == done
 			}},
 		{"what is not there, cannot be told or cannot be written is not written",
-			func(s situation) bool { return s.state&(fieldGone|fieldUnclear|FieldUnwritable) != 0 },
+			func(s situation) bool { return s.state&(FieldGone|FieldUnclear|FieldUnwritable) != 0 },
 			func(_ situation, o outcome) bool { return slices.Contains(writes, o) }},
 		{"an original whose element cannot be told is only forgotten on request",
-			func(s situation) bool { return s.state == fieldUnclear && s.claim != claimOrphaned },
+			func(s situation) bool { return s.state == FieldUnclear && s.claim != claimOrphaned },
 			func(_ situation, o outcome) bool { return o != keepEntry }},
 		{"somebody else's last word stands until the next transition, and for good where nobody claims the field",
 			func(s situation) bool {
@@ -123,7 +123,7 @@ func TestDecisionTableKeepsItsPromises(t *testing.T) {
 				return (o == dropEntry) != (s.claim == claimNone) || (o == respect) != (s.claim == claimLasting)
 			}},
 		{"without an entry none is kept, passed on or restored",
-			func(s situation) bool { return s.state == fieldUntouched && s.claim&(claimLasting|claimOnce) != 0 },
+			func(s situation) bool { return s.state == FieldUntouched && s.claim&(claimLasting|claimOnce) != 0 },
 			func(_ situation, o outcome) bool {
 				return slices.Contains([]outcome{keepEntry, passOn, replace, restore, respect, correct, finish, rememberOnce}, o)
 			}},
@@ -180,15 +180,15 @@ func TestFieldStates(t *testing.T) {
 
 // stateByHand returns the expected result of stateOf for an entry whose original is 3, and whose field was set to 2 or
 // removed.
-func stateByHand(place string, l *TrackedField) fieldState {
+func stateByHand(place string, l *TrackedField) FieldState {
 	holds, e := l.field.Raw, &l.Entry
 	behind := e.Pending && e.Prior != "" && holds == e.Prior
 	asSet := holds == e.Set || holds == `"2"` && e.Set == "2"
 	switch {
 	case place == "nowhere":
-		return fieldGone
+		return FieldGone
 	case place == "unclear", place == "unwritten" && holds == "" && e.Set != "" && e.Was != "" && e.Once == "":
-		return fieldUnclear
+		return FieldUnclear
 	case place == "foreign", l.field.Depth == projection.Blocked:
 		return FieldUnwritable
 	case e.Once != "" && !behind:
@@ -202,7 +202,7 @@ func stateByHand(place string, l *TrackedField) fieldState {
 	case e.Adopted:
 		return FieldChanged
 	case e.Pending:
-		return fieldUnfinished
+		return FieldUnfinished
 	}
 	return FieldChanged
 }

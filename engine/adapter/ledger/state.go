@@ -7,31 +7,40 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// fieldState is the state of a field relative to Flyball's writes.
-type fieldState uint16
+// FieldState is the state of a field relative to Flyball's writes.
+type FieldState uint16
 
+// States of fields.
 const (
-	fieldUntouched fieldState = 1 << iota // there is no entry, and the value is the owner's
-	// Flyball's value, or its earlier value if the write to /scale was lost; an original is to be restored
+	// FieldUntouched means that there is no entry, and the value is the owner's.
+	FieldUntouched FieldState = 1 << iota
+	// FieldSet means Flyball's value, or its earlier value if the write to /scale was lost. An original is to be restored.
 	FieldSet
-	FieldSetOnce    // it was set once and left to others; nothing is to be restored
-	fieldUnfinished // a different value, while a write to /scale may be incomplete
-	FieldChanged    // another writer has changed Flyball's value
-	FieldAdopted    // Flyball's value, written again by another writer since
-	fieldUnclear    // its list element may be any of several, or its new place is unknown
-	// no adapter could have written it (the ledger was edited), or a value on the way is no longer a container
+	// FieldSetOnce means that the field was set once and left to others. Nothing is to be restored.
+	FieldSetOnce
+	// FieldUnfinished means a different value, while a write to /scale may be incomplete.
+	FieldUnfinished
+	// FieldChanged means that another writer has changed Flyball's value.
+	FieldChanged
+	// FieldAdopted means Flyball's value, written again by another writer since.
+	FieldAdopted
+	// FieldUnclear means that its list element may be any of several, or its new place is unknown.
+	FieldUnclear
+	// FieldUnwritable means that no adapter could have written it (the ledger was edited), or that a value on the way is
+	// no longer a container.
 	FieldUnwritable
-	fieldGone // its list element is gone
+	// FieldGone means that its list element is gone.
+	FieldGone
 )
 
 // stateOf returns the state of an entry's field.
-func (l *TrackedField) stateOf() fieldState {
+func (l *TrackedField) stateOf() FieldState {
 	isSet := workload.SameValue(l.field.Raw, l.Entry.Set, l.amount)
 	switch {
 	case l.Location.Kind == projection.Nowhere:
-		return fieldGone
+		return FieldGone
 	case l.Location.Kind == projection.Unclear, l.isMissing():
-		return fieldUnclear
+		return FieldUnclear
 	case l.field.Depth == projection.Blocked, l.isForeign():
 		return FieldUnwritable
 	case l.isBehind():
@@ -43,7 +52,7 @@ func (l *TrackedField) stateOf() fieldState {
 	case isSet:
 		return FieldSet
 	case l.Entry.Pending && !l.Entry.Adopted:
-		return fieldUnfinished
+		return FieldUnfinished
 	}
 	return FieldChanged
 }

@@ -14,7 +14,7 @@ import (
 func (v *View) UnclearFault() string {
 	for i := range v.Entries {
 		l := &v.Entries[i]
-		if l.State != fieldUnclear {
+		if l.State != FieldUnclear {
 			continue
 		}
 		problem := l.Entry.Pointer + " is not in the object any more"
@@ -38,7 +38,7 @@ const maxCommand = 600
 func (v *View) forgetCommand() string {
 	var kept workload.Ledger
 	for i := range v.Entries {
-		if v.Entries[i].State != fieldUnclear {
+		if v.Entries[i].State != FieldUnclear {
 			kept = append(kept, *v.Entries[i].stored)
 		}
 	}

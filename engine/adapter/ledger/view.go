@@ -23,7 +23,7 @@ type TrackedField struct {
 	// amount is true if the field is an amount, so that texts of equal quantities are equal.
 	amount bool
 	field  workload.Field
-	State  fieldState
+	State  FieldState
 }
 
 // settled returns the entry without its pending write to /scale. If that write was lost, the result is the entry before
@@ -90,7 +90,7 @@ func NewView(a *spec.Spec, obj *workload.Object) *View {
 // isUnclear reports whether the field of some entry is unclear.
 func (v *View) isUnclear() bool {
 	for i := range v.Entries {
-		if v.Entries[i].State == fieldUnclear {
+		if v.Entries[i].State == FieldUnclear {
 			return true
 		}
 	}

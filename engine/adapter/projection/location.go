@@ -9,18 +9,25 @@ import (
 
 // Location is the position of a field in an Object.
 type Location struct {
-	Kind  locationKind
+	Kind  LocationKind
 	Index int
 }
 
-type locationKind uint8
+// LocationKind is the sort of place at which the value of a ledger entry is kept.
+type LocationKind uint8
 
+// Kinds of locations.
 const (
-	InSlot      locationKind = iota // one of the adapter's own fields
-	InElement                       // one of Object.Elements
-	InUnwritten                     // a field that the adapter does not write (any more), kept behind the adapter's own fields
-	Nowhere                         // a list element that is gone
-	Unclear                         // a list element that does not occur exactly once
+	// InSlot is one of the adapter's own fields.
+	InSlot LocationKind = iota
+	// InElement is one of Object.Elements.
+	InElement
+	// InUnwritten is a field that the adapter does not write (any more), kept behind the adapter's own fields.
+	InUnwritten
+	// Nowhere is a list element that is gone.
+	Nowhere
+	// Unclear is a list element that does not occur exactly once.
+	Unclear
 )
 
 // Locate returns the locations of the ledger's entries. The caller counts unwritten fields and sets their index.

@@ -228,7 +228,8 @@ func (c *compiler) amount(p place, at *field.Path, f facet, text v1alpha1.Path, 
 
 // addAmount adds an amount of list elements.
 func (c *compiler) addAmount(x Amount, each path.Path, names ...path.Path) {
-	c.each = append(c.each, projection.NewList(c.each, workload.Part{Kind: workload.PartAmount, Index: uint8(len(c.a.Amounts))}, each, *x.each, !c.keys.Amounts, names...))
+	part := workload.Part{Kind: workload.PartAmount, Index: uint8(len(c.a.Amounts))}
+	c.each = append(c.each, projection.NewList(c.each, part, each, *x.each, !c.keys.Amounts, names...))
 	c.a.Amounts = append(c.a.Amounts, x)
 }
 
@@ -284,6 +285,7 @@ func (x *Amount) Key(name string) workload.Amount {
 	return workload.Amount{Kind: x.Kind, Component: container, Resource: workload.Resource(of)}
 }
 
+// Label returns the name of an amount for messages, such as the request of a container.
 func (x *Amount) Label(key workload.Amount) string {
 	what := "request"
 	switch {

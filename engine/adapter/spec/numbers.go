@@ -72,6 +72,7 @@ func (a *Spec) BoundText(b *Bound, n int64, own string) string {
 	return a.encode(n)
 }
 
+// RefOf returns the name of an object of the adapter's kind.
 func (a *Spec) RefOf(obj *workload.Object) workload.Ref {
 	return workload.Ref{GroupKind: a.gk, Namespace: obj.Namespace, Name: obj.Name}
 }

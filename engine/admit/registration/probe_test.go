@@ -26,7 +26,8 @@ func sentRules(operation admissionregistrationv1.OperationType, bundle string) [
 // webhook.
 func TestFieldManagerNamesTheRules(t *testing.T) {
 	one := registration.ProbeManager(sentRules(admissionregistrationv1.Update, "a"))
-	with := append(sentRules(admissionregistrationv1.Update, "b"), registration.ProbeWebhook(admissionregistrationv1.WebhookClientConfig{}, nil))
+	with := append(sentRules(admissionregistrationv1.Update, "b"),
+		registration.ProbeWebhook(admissionregistrationv1.WebhookClientConfig{}, nil))
 	if got := registration.ProbeManager(with); got != one {
 		t.Errorf("rotation or the probe's own webhook changes the name: %s, %s", one, got)
 	}

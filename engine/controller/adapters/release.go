@@ -120,7 +120,7 @@ func (c *Controller) holdAgain(ctx context.Context, a *v1alpha1.Adapter) error {
 	if k == nil || k.Adapter.Name() != a.Name || controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) || c.changed(k) == 0 {
 		return nil
 	}
-	c.Finalizers.set(a.Name, false)
+	c.set(a.Name, false)
 	return c.PutFinalizer(ctx, k.Kind)
 }
 
@@ -144,7 +144,7 @@ func (c *Controller) letGoIfIdle(ctx context.Context, a *v1alpha1.Adapter) time.
 		return wait
 	}
 	delete(c.idleSince, a.Name)
-	if err := c.Finalizers.remove(ctx, a); err != nil {
+	if err := c.remove(ctx, a); err != nil {
 		return time.Second
 	}
 	return 0

@@ -232,7 +232,7 @@ func (c *Controller) drop(name string) {
 	delete(c.suspected, name)
 	delete(c.hidden, name)
 	c.mu.Unlock()
-	c.Finalizers.set(name, false)
+	c.set(name, false)
 	ailed := c.Health.Set(name, nil)
 	if r != nil {
 		r.end()
