@@ -47,7 +47,8 @@ func newPolicy(name string, rules []admissionregistrationv1.RuleWithOperations, 
 		Policy: &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metaOf(name),
 			Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 				FailurePolicy: new(admissionregistrationv1.Fail), MatchConstraints: matches, MatchConditions: conditions,
-				Validations: []admissionregistrationv1.Validation{{Expression: expression, Message: message, Reason: new(metav1.StatusReasonForbidden)}},
+				Validations: []admissionregistrationv1.Validation{{Expression: expression, Message: message,
+					Reason: new(metav1.StatusReasonForbidden)}},
 			}},
 		Binding: &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metaOf(name),
 			Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
