@@ -12,24 +12,25 @@ type FieldState uint16
 
 // States of fields.
 const (
-	// FieldUntouched means that there is no entry, and the value is the owner's.
+	// FieldUntouched is a field without an entry: the value is the owner's.
 	FieldUntouched FieldState = 1 << iota
-	// FieldSet means Flyball's value, or its earlier value if the write to /scale was lost. An original is to be restored.
+	// FieldSet is a field with Flyball's value, or with Flyball's earlier value if the write to /scale was lost. An original
+	// is to be restored.
 	FieldSet
-	// FieldSetOnce means that the field was set once and left to others. Nothing is to be restored.
+	// FieldSetOnce is a field set once and left to others. Nothing is to be restored.
 	FieldSetOnce
-	// FieldUnfinished means a different value, while a write to /scale may be incomplete.
+	// FieldUnfinished is a field with a different value, while a write to /scale may be incomplete.
 	FieldUnfinished
-	// FieldChanged means that another writer has changed Flyball's value.
+	// FieldChanged is a field changed by another writer.
 	FieldChanged
-	// FieldAdopted means Flyball's value, written again by another writer since.
+	// FieldAdopted is a field with Flyball's value, written again by another writer since.
 	FieldAdopted
-	// FieldUnclear means that its list element may be any of several, or its new place is unknown.
+	// FieldUnclear is a field whose list element may be any of several, or has an unknown new place.
 	FieldUnclear
-	// FieldUnwritable means that no adapter could have written it (the ledger was edited), or that a value on the way is
-	// no longer a container.
+	// FieldUnwritable is a field never written by an adapter (the ledger was edited), or a value on the way is no longer a
+	// container.
 	FieldUnwritable
-	// FieldGone means that its list element is gone.
+	// FieldGone is a field of a removed list element.
 	FieldGone
 )
 

@@ -302,7 +302,7 @@ func (l *Loop) Mark(ref workload.Ref, _ []decide.Opinion, results []status.Targe
 	}
 }
 
-// resume counts the writes of the last hour that a policy's status has, unless the policy's writes are counted already.
+// resume counts the writes of the last hour in a policy's status, unless the policy's writes are counted already.
 func (l *Loop) resume(p *world.Policy) {
 	writes, last := p.PodOrderer.Told(p.Object)
 	l.book.resume(p.ID, writes, last)
