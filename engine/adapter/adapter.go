@@ -34,6 +34,7 @@ var ErrLedger = render.ErrLedger
 
 // Adapter is a compiled adapter, with the operations on objects. It is immutable and safe for concurrent use. Adapters with
 // the same ProjectionID can read each other's projected objects. An Adapter with a different ProjectionID cannot read them.
+// The fields of Spec must not be written after Compile.
 type Adapter struct{ *spec.Spec }
 
 // Compile checks a spec and returns the adapter. Every error names its field; with any error the adapter is nil. Other

@@ -48,8 +48,8 @@ type Explanation struct {
 	Policies []Policy `json:"policies,omitempty"`
 	// Overruled are the conflicts between policies, each with the winner, the loser and the reason.
 	Overruled []Conflict `json:"overruled,omitempty"`
-	// Nearly are the policies that do not select the object because of only one term of their selector. If no policy
-	// selects the object, they are all policies that could select it.
+	// Nearly are the policies whose selector misses the object by a single term. If no policy selects the object, Nearly has
+	// all policies that could select it.
 	Nearly []Near `json:"nearly,omitempty"`
 	// Ledger has the fields that Flyball changed, with their originals.
 	Ledger []Entry `json:"ledger,omitempty"`
@@ -124,7 +124,7 @@ type Near struct {
 // Fail is a term of a selector that an object does not fulfil.
 type Fail = selector.Mismatch
 
-// Entry is one field that Flyball changed.
+// Entry is a field changed by Flyball.
 type Entry struct {
 	Field string    `json:"field"`
 	Was   string    `json:"was,omitempty"`

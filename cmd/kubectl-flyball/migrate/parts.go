@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/path"
 )
 
-// These are kinds that several tools use.
+// Kinds that several tools use.
 var (
 	Deployment   = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	StatefulSet  = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}

@@ -48,7 +48,7 @@ func Of(ctx context.Context, w *source.World, target source.Target, from history
 	return r, nil
 }
 
-// Line is one recommended number beside its present value. Empty means that there is none.
+// Line is a recommended number beside the present value. An absent value is empty.
 type Line struct {
 	Of, Now, Recommended string
 	Reasons              []string

@@ -42,8 +42,8 @@ type Query struct {
 	Namespaces []*workload.Object
 }
 
-// bring adds the given namespaces that the world does not have yet. If name is not empty, it adds only the namespace
-// with this name. It reports whether it has added the namespace with this name.
+// bring adds the given namespaces that the world does not have yet, or only the namespace with the given name if name is
+// not empty. It reports whether the namespace of the name was added.
 func (w *World) bring(namespaces []*workload.Object, name string) bool {
 	brought := false
 	for _, ns := range namespaces {
@@ -71,7 +71,7 @@ type World struct {
 	Absent []schema.GroupKind
 	// Unseen are the rights that the user lacks. The world does not have the objects that need these rights.
 	Unseen MissingRights
-	// Unlisted are kinds whose objects freezes judge but which may not be listed.
+	// Unlisted are kinds of objects judged by freezes, without the right to list them.
 	Unlisted []schema.GroupKind
 }
 

@@ -82,8 +82,8 @@ func readSpans(text, defaultZone, defaultDays string) spans {
 	return s
 }
 
-// addWeekly adds a span of days and times. A span over midnight becomes two windows on each of its days: one from 00:00
-// until its end, and one from its beginning until 24:00.
+// addWeekly adds a span of days and times. A span over midnight becomes two windows on each day: from 00:00 until the
+// end of the span, and from the beginning of the span until 24:00.
 func (s *spans) addWeekly(text, zone, days string) (why string) {
 	from, to := "", ""
 	for i, token := range strings.Fields(text) {
@@ -133,8 +133,8 @@ func (s *spans) addWeekly(text, zone, days string) (why string) {
 	return ""
 }
 
-// all returns the time zone and the windows for one policy. The time zone is the first of the spans. Each window of
-// another time zone names its own.
+// all returns the time zone and the windows for one policy. The time zone is the first of the spans. A window of
+// another time zone has that zone in its field timeZone.
 func (s *spans) all() (zone string, windows []v1alpha1.Window) {
 	zone = s.zones[0]
 	for _, z := range s.zones {
