@@ -8,25 +8,12 @@ cd "$(dirname "$0")/.."
 # more.
 export RAPID_SEED=${RAPID_SEED:-1}
 
-# on_server runs suites that need a real API server. They wait for controllers, webhooks and metrics of other processes, so a machine that
-# stands still for long enough fails one of them without cause. A suite that fails is therefore run once more, alone, and told of at the
-# end: a suite that is named there often has a fault, of its own or of the product.
-second_try=""
-on_server() {
-    local log failed
-    log=$(mktemp)
-    go test "$@" 2>&1 | tee "$log" && rm -f "$log" && return
-    failed=$(sed -nE 's/^FAIL\t(flyball\.dev\/\S+)\t[0-9.]+s$/\1/p' "$log")
-    # What was not built cannot pass alone, either.
-    if [ -z "$failed" ] || grep -qE '^FAIL\s.*\[.* failed\]' "$log"; then
-        rm -f "$log"
-        return 1
-    fi
-    rm -f "$log"
-    second_try+=" $failed"
-    say "failed, run once more alone:" $failed
-    go test -timeout 40m -p 1 $failed
-}
+# A failed test fails the run; test/report/quarantine.txt names the exceptions. The times of all packages are printed at the end.
+tools=$(mktemp -d)
+export TEST_TIMES=$tools/times
+: >"$TEST_TIMES"
+go build -o "$tools/report" ./test/report
+tests() { "$tools/report" "$@"; }
 
 say() { printf '\n== %s (%s s)\n' "$*" "$SECONDS"; }
 say "browser for the pages"
@@ -48,12 +35,12 @@ concurrent=$(go list ./engine/apply ./engine/controller/... ./engine/inspect ./e
 suites=$(go list ./test/integration/tortoise ./test/integration/adapters ./test/integration/failures ./test/integration/schedules ./test/integration/scaledown ./test/integration/freeze ./test/integration/autoscaling \
     ./engine/admit ./test/integration/... ./test/samples/... ./test/deploy/... ./test/monitoring/... ./test/docs/... ./test/local/... ./test/browser ./test/demo \
     ./test/bench ./test/bench/tortoise)
-others=$(go list ./engine/... ./crds/... ./adapters/... ./cmd/... ./docs/... ./schemas/... ./deploy/... ./test/demo/... ./test/bench/... |
+others=$(go list ./engine/... ./crds/... ./adapters/... ./cmd/... ./docs/... ./schemas/... ./deploy/... ./test/demo/... ./test/bench/... ./test/report |
     grep -vxF "$concurrent" | grep -vxF "$suites")
 
 # What needs no cluster, or little of one, runs beside the suites, which wait for their clocks and servers a good part of the time. It
 # gives way to them. The go command prints what a package has to say in one piece, so their output does not mix.
-gently() { nice -n 5 go test -timeout 30m "$@"; }
+gently() { nice -n 5 "$tools/report" -timeout 30m "$@"; }
 beside() {
     set -e
     say "unit and property tests"
@@ -70,19 +57,18 @@ set -m # a process group of its own, so that it can be interrupted with all that
 (beside) &
 beside=$!
 set +m
-trap 'kill -INT -- "-$beside" 2>/dev/null || true; wait' EXIT # nothing of it is left running
+trap 'kill -INT -- "-$beside" 2>/dev/null || true; wait; rm -rf "$tools"' EXIT # nothing of it is left running
 
 failed=0
 # Without the race detector kubectl flyball explain is witnessed in the suites of schedules and triggers: see test/integration/witness.
 say "integration tests and samples on a real API server; unit tests run beside them"
 # shellcheck disable=SC2086 # several packages are several words
-on_server -timeout 40m -p $(($(nproc) + 2)) $suites || failed=1
+tests -timeout 40m -p $(($(nproc) + 2)) $suites || failed=1
 
 wait "$beside" || failed=1
 
-if [ -n "$second_try" ]; then
-    say "passed only when run once more, alone:" $second_try
-fi
+say "time of each package, with its three slowest tests or specs"
+sort -rn "$TEST_TIMES"
 if [ "$failed" -ne 0 ]; then
     say "tests failed: the lines above that begin with FAIL say which"
     exit 1
