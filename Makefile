@@ -20,6 +20,16 @@ KUBECTL  ?= $(or $(shell command -v kubectl),$(dir $(KUBECONFIG))bin/kubectl)
 help: ## List the targets.
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# Flags of kubectl flyball ui for make try, such as --no-browser.
+TRY_FLAGS ?=
+
+.PHONY: try
+try: ## Show the pages of the demo's week on manifests alone, without a control plane.
+	@echo "== building kubectl-flyball (a minute or two the first time, seconds later)"
+	@$(GO) build -o $(BIN)/ ./cmd/kubectl-flyball
+	@echo "== the pages of the demo's week, on manifests alone; Ctrl-C ends them, and make demo shows the same on a live control plane"
+	@exec $(BIN)/kubectl-flyball ui --offline -f test/demo/manifests -f samples/calendars -n shop $(TRY_FLAGS)
+
 .PHONY: demo
 demo: ## Show a week of schedules in two minutes, on a local control plane (or, with CLUSTER=mine, on the cluster of KUBECONFIG).
 	@$(GO) run ./test/demo $(if $(filter mine,$(CLUSTER)),--use-kubeconfig) $(DEMO_FLAGS)
