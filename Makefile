@@ -31,7 +31,7 @@ try: ## Show the pages of the demo's week on manifests alone, without a control 
 	@exec $(BIN)/kubectl-flyball ui --offline -f test/demo/manifests -f samples/calendars -n shop $(TRY_FLAGS)
 
 .PHONY: demo
-demo: ## Show a week of schedules in two minutes, on a local control plane (or, with CLUSTER=mine, on the cluster of KUBECONFIG).
+demo: ## Show a week of schedules in a few minutes, on a local control plane (or, with CLUSTER=mine, on the cluster of KUBECONFIG).
 	@$(GO) run ./test/demo $(if $(filter mine,$(CLUSTER)),--use-kubeconfig) $(DEMO_FLAGS)
 
 .PHONY: test
@@ -96,13 +96,15 @@ release-dry-run: ## Write a release twice, compare the bytes, check the Krew man
 
 .PHONY: run
 run: ## Run the manager against the cluster of KUBECONFIG, without admission webhooks.
+	@echo "== building the manager (a few minutes the first time, seconds later)"
 	$(GO) run ./cmd/flyball-manager --leader-elect=false --webhook=false --namespace flyball-system
 
 .PHONY: install
-install: ## Install the CRDs and the shipped adapters, those of pods and PodDisruptionBudgets aside, into the cluster of KUBECONFIG.
+install: ## Install the CRDs, the namespace and the adapters, those of pods and PodDisruptionBudgets aside, into the cluster of KUBECONFIG.
 	$(KUBECTL) apply --server-side -f crds/
 	$(KUBECTL) wait --for=condition=Established --timeout=30s -f crds/
-	find adapters -name adapter.yaml -not -path 'adapters/core/*' -not -path 'adapters/policy/*' -print0 | xargs -0 -n1 $(KUBECTL) apply --server-side -f
+	$(KUBECTL) apply --server-side $(addprefix -f ,$(filter-out adapters/core/% adapters/policy/%,$(sort $(wildcard adapters/*/*/adapter.yaml))))
+	$(KUBECTL) create namespace flyball-system --dry-run=client -o yaml | $(KUBECTL) apply --server-side -f -
 
 .PHONY: cluster-up
 cluster-up: ## Start a local control plane: NAME=dev LEVEL=api|workloads|metrics.

@@ -1,4 +1,4 @@
-// Command demo shows a week of schedules in two minutes. It starts a local Kubernetes control plane (or uses the
+// Command demo shows a week of schedules in a few minutes. It starts a local Kubernetes control plane (or uses the
 // cluster of KUBECONFIG if asked to), runs the real manager on a clock that makes the week pass quickly, draws the
 // observed states of all objects, and compares each object with its original. In the middle of the week a change freeze
 // refuses a change and an exception allows it. Afterwards the demo scales down with deletion costs and without, and
