@@ -285,7 +285,7 @@ type Options struct {
 	UsageResolution time.Duration
 	// Prometheus configures the server that has the history of pod usage. The zero value means none.
 	Prometheus app.PrometheusOptions
-	// Notifications configures messages. The zero value sends none.
+	// Notifications configures messages. The zero value sends none. Without names of Secrets, those of the manager's flag are read.
 	Notifications app.NotificationOptions
 	// Health is the address of /healthz and /readyz. Empty disables them.
 	Health string
@@ -302,6 +302,9 @@ func (e *Env) Start(opts Options) *Manager {
 		log = zap.New(zap.UseDevMode(true), zap.WriteTo(opts.Log))
 	}
 	setLogger.Do(func() { ctrl.SetLogger(log) })
+	if len(opts.Notifications.Secrets) == 0 {
+		opts.Notifications.Secrets = []string{"flyball-notifications"}
+	}
 	config := opts.Config
 	if config == nil {
 		config = e.Config

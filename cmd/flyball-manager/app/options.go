@@ -157,6 +157,8 @@ type PrometheusOptions struct {
 type NotificationOptions struct {
 	// Enabled sends messages. Otherwise the statuses of Notifications say that none are sent.
 	Enabled bool
+	// Secrets are the names of the Secrets with addresses and keys. No other Secret is read for messages.
+	Secrets []string
 	// AllowedHosts are the networks, hosts and globs of hosts to which messages may go besides public addresses.
 	AllowedHosts []string
 	// Page is the URL by which people reach the pages in the cluster; empty: messages have no link.
@@ -219,6 +221,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 			"counts. Empty: no such metric.")
 	fs.BoolVar(&o.Notifications.Enabled, "notifications", false,
 		"Send the messages of Notifications and ClusterNotifications. It takes the right to read their Secrets.")
+	fs.StringSliceVar(&o.Notifications.Secrets, "notification-secrets", []string{"flyball-notifications"},
+		"Names of the Secrets with addresses and keys of messages. No other Secret is read for them.")
 	fs.StringSliceVar(&o.Notifications.AllowedHosts, "notification-allowed-hosts", nil,
 		"Networks (10.1.0.0/16), hosts and globs of hosts (*.corp.example) to which messages may go besides public addresses.")
 	fs.StringVar(&o.Notifications.Page, "ui-url", "",

@@ -43,6 +43,8 @@ type Options struct {
 	Clock clock.WithTicker
 	// Namespace is the namespace of the Secrets of ClusterNotifications.
 	Namespace string
+	// Secrets are the names of the Secrets that may be read.
+	Secrets []string
 	// Page is the URL of the pages in the cluster, for texts; empty: unknown.
 	Page string
 	// Enabled is false if the installation sends no messages. Then only the statuses say so.

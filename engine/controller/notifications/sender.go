@@ -3,6 +3,8 @@ package notifications
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,12 +49,16 @@ func (c *Controller) sender(ctx context.Context, n object) (sender, error) {
 // secret reads a value of a Secret. field is the field of the spec that names it.
 func (c *Controller) secret(ctx context.Context, field, namespace string, from v1alpha1.SecretSource) (string, error) {
 	ref := from.SecretKeyRef
+	if !slices.Contains(c.Secrets, ref.Name) {
+		return "", fmt.Errorf("%s: Secrets with the name %s are not read for messages: use one of %s, or add this name to the chart's value "+
+			"notifications.secrets", field, ref.Name, strings.Join(c.Secrets, ", "))
+	}
 	var s corev1.Secret
 	err := c.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, &s)
 	switch {
 	case apierrors.IsForbidden(err):
-		return "", fmt.Errorf("%s: Flyball may not read the Secret %s in the namespace %s: use a name in the chart's value "+
-			"notifications.secrets, or add this one", field, ref.Name, namespace)
+		return "", fmt.Errorf("%s: Flyball may not read the Secret %s in the namespace %s: add its name to the chart's value "+
+			"notifications.secrets", field, ref.Name, namespace)
 	case apierrors.IsNotFound(err):
 		return "", fmt.Errorf("%s: there is no Secret %s in the namespace %s", field, ref.Name, namespace)
 	case err != nil:

@@ -180,7 +180,10 @@ var _ = Describe("A Notification", func() {
 			HaveField("Message", ContainSubstring("spec.template"))))
 		scene.Patch(n, `{"spec":{"template":null,"to":{"webhook":{"urlFrom":{"secretKeyRef":{"name":"nothing","key":"url"}}}}}}`)
 		Eventually(readyNotification(n)).Should(And(scene.BeCondition(metav1.ConditionFalse, "AddressUnreadable"),
-			HaveField("Message", "spec.to.webhook.urlFrom: there is no Secret nothing in the namespace "+ns)))
+			HaveField("Message", HavePrefix("spec.to.webhook.urlFrom: Secrets with the name nothing are not read for messages"))))
+		scene.Patch(n, `{"spec":{"to":{"webhook":{"urlFrom":{"secretKeyRef":{"name":"flyball-notifications","key":"nothing"}}}}}}`)
+		Eventually(readyNotification(n)).Should(And(scene.BeCondition(metav1.ConditionFalse, "AddressUnreadable"),
+			HaveField("Message", "spec.to.webhook.urlFrom: the Secret flyball-notifications has no key nothing")))
 		scene.Patch(n, `{"spec":{"to":{"webhook":{"urlFrom":{"secretKeyRef":{"name":"flyball-notifications","key":"url"}}}}}}`)
 		Eventually(readyNotification(n)).Should(scene.BeCondition(metav1.ConditionTrue, "AsExpected"))
 		clock.SetTime(scene.Dusk.Add(-time.Minute))

@@ -188,6 +188,9 @@ func TestForeignRequests(t *testing.T) {
 			}
 		})
 	}
+	entered := o.request(http.MethodGet, "/?token="+o.token, "")
+	entered.Header.Set("Sec-Fetch-Site", "cross-site")
+	o.text(entered, http.StatusForbidden)
 	post := o.request(http.MethodPost, "/preview", "manifest=x")
 	post.Header.Set("Origin", "https://evil.example")
 	o.text(post, http.StatusForbidden)

@@ -74,7 +74,7 @@ func (g *guard) refusal(r *http.Request) string {
 	switch {
 	case !g.isOwnHost(r.Host):
 		return "this server answers only to its loopback address"
-	case origin != "" && origin != "http://"+r.Host, site != "" && site != "same-origin" && site != "none" && !isEntry(r):
+	case origin != "" && origin != "http://"+r.Host, site != "" && site != "same-origin" && site != "none" && !g.isEntry(r):
 		return "the request comes from another site"
 	case r.Method == http.MethodPost && origin == "":
 		return "a form needs an Origin"
@@ -82,10 +82,11 @@ func (g *guard) refusal(r *http.Request) string {
 	return ""
 }
 
-// isEntry reports whether a request has a token in its address. Such a request may come from another site, because the
-// link may stand in any terminal or page.
-func isEntry(r *http.Request) bool {
-	return r.Method == http.MethodGet && r.URL.Path == "/" && r.URL.Query().Has("token")
+// isEntry reports whether a request has a token in its address and no cookie of this server. Such a request may come from
+// another site, because the link may stand in any terminal or page. A browser with the cookie has entered already.
+func (g *guard) isEntry(r *http.Request) bool {
+	_, err := r.Cookie(g.cookieName())
+	return err != nil && r.Method == http.MethodGet && r.URL.Path == "/" && r.URL.Query().Has("token")
 }
 
 // setHeaders sets the headers by which a browser protects the pages.
@@ -106,7 +107,7 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 			http.Error(w, "Refused: "+why+".", http.StatusForbidden)
 			return
 		}
-		if isEntry(r) && g.take(r.URL.Query().Get("token")) {
+		if g.isEntry(r) && g.take(r.URL.Query().Get("token")) {
 			http.SetCookie(w, &http.Cookie{Name: g.cookieName(), Value: g.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			_, _ = io.WriteString(w, entered)

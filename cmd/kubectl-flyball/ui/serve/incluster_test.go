@@ -40,6 +40,7 @@ func TestLogin(t *testing.T) {
 		"health":          {request: "GET /healthz", code: http.StatusOK, want: "ok"},
 		"form":            {request: "GET /login", code: http.StatusOK, want: "Token of the cluster"},
 		"another site":    {request: "GET /", origin: "https://other.example.com", code: http.StatusForbidden, want: "another site"},
+		"another scheme":  {request: "GET /", origin: "http://pages", code: http.StatusForbidden, want: "another site"},
 		"another method":  {request: "PUT /", code: http.StatusForbidden, want: "GET and POST only"},
 		"form of no site": {request: "POST /login", code: http.StatusForbidden, want: "needs an Origin"},
 		"no text of tokens": {request: "POST /login", origin: "https://pages", form: url.Values{"token": {"a b"}}, code: http.StatusBadRequest,
