@@ -214,6 +214,21 @@ func (k *keeper) announce(ctx context.Context, bundle []byte) error {
 	return errors.Join(errs...)
 }
 
+// await returns once there is a certificate to serve. The error is that of the context if the context ends first.
+func (k *keeper) await(ctx context.Context) error {
+	for {
+		now := k.current.Load()
+		if _, err := k.certificate(nil); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-now.replaced:
+		}
+	}
+}
+
 // certificate returns the certificate to serve now.
 func (k *keeper) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if k.directory != nil {

@@ -52,8 +52,12 @@ func (s *Server) Drained(ctx context.Context) context.Context {
 }
 
 // serve answers until the context ends, and then until the requests under way are answered. The end of the context
-// does not cancel requests under way.
+// does not cancel requests under way. It listens only once there is a certificate, because a client that is refused the
+// connection is sent to another replica, and a client that meets a TLS error is not.
 func (s *Server) serve(ctx context.Context) error {
+	if s.certs.await(ctx) != nil {
+		return nil // stopped before the first certificate
+	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp",
 		net.JoinHostPort(s.options.Host, strconv.Itoa(cmp.Or(s.options.Port, webhook.DefaultPort))))
 	if err != nil {

@@ -127,3 +127,28 @@ func TestRoute(t *testing.T) {
 		})
 	}
 }
+
+// Before the first certificate a client would meet a TLS error, so the server does not listen yet. The fault was seen
+// for one to two seconds after each restart.
+func TestNoConnectionBeforeTheCertificate(t *testing.T) {
+	made, err := issue([]string{"localhost"}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		k := &keeper{}
+		k.current.Store(&kept{replaced: make(chan struct{})})
+		listens := make(chan error, 1)
+		go func() { listens <- k.await(t.Context()) }()
+		synctest.Wait()
+		select {
+		case <-listens:
+			t.Fatal("it listens without a certificate")
+		default:
+		}
+		k.serve(&kept{serving: made.serving, bundle: made.cert})
+		if err := <-listens; err != nil {
+			t.Errorf("with a certificate it does not listen: %v", err)
+		}
+	})
+}
