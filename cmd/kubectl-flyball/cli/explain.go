@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,8 +16,6 @@ type explainVerb struct {
 	*session
 	manifests
 	when string
-	// now is the instant at which the run began. Reading a cluster may take seconds.
-	now time.Time
 }
 
 func newExplain(s *session) *cobra.Command {
@@ -53,13 +50,11 @@ func (v *explainVerb) completeArg(cmd *cobra.Command, args []string, typed strin
 }
 
 func (v *explainVerb) run(ctx context.Context, arg string) error {
-	v.now = v.Now()
-	at, err := v.at("at", v.when)
-	if err != nil {
+	if _, err := v.at("at", v.when); err != nil {
 		return err
 	}
 	if id, _, ok := source.PolicyNamed(arg, v.namespace()); ok {
-		if done, err := v.explainPolicy(ctx, arg, id, at); done {
+		if done, err := v.explainPolicy(ctx, arg, id); done {
 			return err
 		}
 	}
@@ -71,7 +66,12 @@ func (v *explainVerb) run(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	story, err := explain.Of(ctx, w, target, explain.Options{At: at, Now: v.now, Zone: v.zone, User: user,
+	now := v.Now() // after the reading, as in plan
+	at, err := v.at("at", v.when)
+	if err != nil {
+		return err
+	}
+	story, err := explain.Of(ctx, w, target, explain.Options{At: at, Now: now, Zone: v.zone, User: user,
 		FlyballNamespace: v.flyballNamespace})
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (s *session) readAround(ctx context.Context, args []string, files []string)
 
 // explainPolicy explains a policy. It returns false if an adapter has a kind of the same name. In this case the
 // argument means an object.
-func (v *explainVerb) explainPolicy(ctx context.Context, arg string, id workload.Policy, at time.Time) (bool, error) {
+func (v *explainVerb) explainPolicy(ctx context.Context, arg string, id workload.Policy) (bool, error) {
 	w, err := v.load(ctx, source.Query{Namespace: id.Namespace}, v.paths)
 	if err != nil {
 		return true, err
@@ -148,7 +148,12 @@ func (v *explainVerb) explainPolicy(ctx context.Context, arg string, id workload
 	if _, err := w.FindKind(kind); err == nil {
 		return false, nil
 	}
-	story, err := explain.OfPolicy(w, id, explain.Options{At: at, Now: v.now, Zone: v.zone})
+	now := v.Now()
+	at, err := v.at("at", v.when)
+	if err != nil {
+		return true, err
+	}
+	story, err := explain.OfPolicy(w, id, explain.Options{At: at, Now: now, Zone: v.zone})
 	if err != nil {
 		return true, err
 	}

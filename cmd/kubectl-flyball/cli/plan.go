@@ -72,8 +72,7 @@ Exit codes: 0 nothing changes, 1 an error, 2 something changes.`,
 }
 
 func (v *planVerb) run(ctx context.Context, args []string) error {
-	o, err := v.options()
-	if err != nil {
+	if _, err := v.options(); err != nil {
 		return err
 	}
 	files, edits := v.paths, v.edits
@@ -95,6 +94,10 @@ func (v *planVerb) run(ctx context.Context, args []string) error {
 		return fmt.Errorf("there is no policy, calendar or adapter in %s, so there is nothing to plan with", strings.Join(edits, ", "))
 	}
 	w, err := v.load(ctx, source.Query{Namespace: v.within(), Also: edit.Adapters}, files)
+	if err != nil {
+		return err
+	}
+	o, err := v.options() // of an instant after the reading: a write between the two would be planned again, backwards
 	if err != nil {
 		return err
 	}

@@ -50,11 +50,14 @@ The past is shown as far as ledgers know the past. The future is the simulation 
 }
 
 func (v *reportVerb) run(ctx context.Context) error {
-	o, err := v.options()
-	if err != nil {
+	if _, err := v.options(); err != nil {
 		return err
 	}
 	w, err := v.load(ctx, source.Query{Namespace: v.within()}, v.paths)
+	if err != nil {
+		return err
+	}
+	o, err := v.options() // of an instant after the reading, as in plan
 	if err != nil {
 		return err
 	}
