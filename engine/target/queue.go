@@ -40,6 +40,7 @@ func NewQueue(w *world.World, tracker *status.Tracker, clock clock.WithTicker) *
 		queue: workqueue.NewTypedRateLimitingQueue(newBackoff(retryMin, retryMax)),
 	}
 	q.obstacles = newObstacles(retryMin, retryMax, q.queue.AddAfter)
+	q.timer.setBack = q.decideAll
 	return q
 }
 
@@ -59,6 +60,17 @@ func (q *Queue) Retry(k *world.Kind) {
 		q.queue.Add(ref)
 		return true
 	})
+}
+
+// decideAll queues every object and marks every policy, because a clock that was set back makes all answers doubtful.
+func (q *Queue) decideAll() {
+	s := q.world.Snapshot()
+	for _, k := range s.Kinds() {
+		q.Retry(k)
+	}
+	for p := range s.Policies {
+		q.tracker.Dirty(p.ID)
+	}
 }
 
 // Arrived marks a new object as pending under the policies that select it.

@@ -22,8 +22,11 @@ type key struct {
 // earliest instant. So neither cron jobs nor polling are needed.
 type timer struct {
 	clock clock.Clock
-	// firing is held while due keys are passed to the function fire.
+	// setBack is called after the clock was set back, when every answer may be that of a later time; nil: never.
+	setBack func()
+	// firing is held while due keys are passed to the function fire. It guards latest, the latest clock time seen.
 	firing sync.Mutex
+	latest time.Time
 
 	mu     sync.Mutex
 	items  instants
@@ -37,9 +40,13 @@ type entry struct {
 	index int
 }
 
-// longestWait is the longest wait of the timer. A timer measures elapsed time and not clock time. If the clock was
-// set forward or the machine was suspended, an instant comes before the timer ends.
-const longestWait = time.Minute
+const (
+	// longestWait is the longest wait of the timer. A timer measures elapsed time and not clock time. If the clock was
+	// set, or the machine was suspended, an instant comes before the timer ends, or answers become wrong.
+	longestWait = 5 * time.Second
+	// smallestSetBack is above the corrections of a clock that is kept by NTP. A smaller step back only delays instants.
+	smallestSetBack = time.Second
+)
 
 func newTimer(c clock.Clock) *timer {
 	return &timer{clock: c, byKey: map[key]*entry{}, sooner: make(chan struct{}, 1)}
@@ -76,24 +83,20 @@ func (w *timer) Set(key key, at time.Time) {
 func (w *timer) Run(ctx context.Context, fire func([]key)) {
 	for {
 		wait := w.fireDue(fire)
-		var timer clock.Timer
-		var due <-chan time.Time
-		if wait >= 0 {
-			timer = w.clock.NewTimer(min(wait, longestWait))
-			due = timer.C()
-			if w.isDue() { // the clock advanced before the timer was created
-				timer.Stop()
-				continue
-			}
+		if wait < 0 || wait > longestWait {
+			wait = longestWait
+		}
+		timer := w.clock.NewTimer(wait)
+		if w.isDue() { // the clock advanced before the timer was created
+			timer.Stop()
+			continue
 		}
 		select {
 		case <-ctx.Done():
-		case <-due:
+		case <-timer.C():
 		case <-w.sooner:
 		}
-		if timer != nil {
-			timer.Stop()
-		}
+		timer.Stop()
 		if ctx.Err() != nil {
 			return
 		}
@@ -105,12 +108,28 @@ func (w *timer) Run(ctx context.Context, fire func([]key)) {
 func (w *timer) fireDue(fire func([]key)) time.Duration {
 	w.firing.Lock()
 	defer w.firing.Unlock()
+	w.noticeSetBack()
 	for {
 		due, wait := w.take(w.clock.Now())
 		if len(due) == 0 {
 			return wait
 		}
 		fire(due)
+	}
+}
+
+// noticeSetBack calls setBack if the clock shows an earlier time than before. Clock times are compared without their
+// monotonic readings, which never go back.
+func (w *timer) noticeSetBack() {
+	now := w.clock.Now().Round(0)
+	switch {
+	case now.After(w.latest):
+		w.latest = now
+	case w.latest.Sub(now) >= smallestSetBack:
+		w.latest = now
+		if w.setBack != nil {
+			w.setBack()
+		}
 	}
 }
 

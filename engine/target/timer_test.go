@@ -171,6 +171,33 @@ func TestTimerNoticesThatTheClockWasSet(t *testing.T) {
 	}
 }
 
+// TestTimerNoticesThatTheClockWasSetBack checks that a clock that is set back by a second or more is noticed once, with an
+// instant and without one.
+func TestTimerNoticesThatTheClockWasSetBack(t *testing.T) {
+	for name, at := range map[string]time.Time{"an instant": noon.Add(8 * time.Hour), "no instant": {}} {
+		t.Run(name, func(t *testing.T) {
+			c := &stepped{FakeClock: clocktesting.NewFakeClock(noon)}
+			w := newTimer(c)
+			noticed := 0
+			w.setBack = func() { noticed++ }
+			w.Set(keyOf(1), at)
+			none := func([]key) { t.Error("an instant fires") }
+			for _, step := range []struct {
+				ahead time.Duration
+				want  int
+			}{
+				{0, 0}, {time.Minute, 0}, {time.Minute - time.Second + 1, 0}, {-time.Hour, 1},
+				{-time.Hour, 1}, {-time.Minute, 1}, {-2 * time.Minute, 2},
+			} {
+				c.set(step.ahead)
+				if w.fireDue(none); noticed != step.want {
+					t.Fatalf("after a step to %s a set clock is noticed %d times, want %d", step.ahead, noticed, step.want)
+				}
+			}
+		})
+	}
+}
+
 // hastyClock advances just before it creates its first timer.
 type hastyClock struct {
 	*clocktesting.FakeClock
