@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,6 +59,28 @@ func TestLedgerOfAnotherNamespace(t *testing.T) {
 		"manager running?"
 	if said := strings.Join(c.Checks[0].Details, "\n"); said != want {
 		t.Errorf("got %q, want %q", said, want)
+	}
+}
+
+// TestLedgersCopiedToReplicaSetsAreLeftOut checks that a ledger which a controller has copied from its Deployment is not taken for the
+// ReplicaSet's own, though its policy has gone.
+func TestLedgersCopiedToReplicaSetsAreLeftOut(t *testing.T) {
+	const files = `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web-5b6dd96c49, namespace: shop, uid: b, annotations: {
+  flyball.dev/ledger: '{"/spec/replicas":{"was":3,"set":0,"by":"Schedule/shop/gone"},"of":"Deployment/web","uid":"a"}'},
+  ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, uid: a, controller: true}]}, spec: {replicas: 0}}`
+	w, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(files), Namespace: "shop",
+		FlyballNamespace: source.DefaultNamespace}.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory, err := w.Memory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Checkup{}
+	c.ledgers(memory, w.Unseen)
+	if got := c.Checks[0]; got.State != OK || !slices.Equal(got.Details, []string{"no objects with a ledger, all readable"}) {
+		t.Errorf("got %+v", got)
 	}
 }
 
