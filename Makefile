@@ -38,11 +38,6 @@ demo: ## Show a week of schedules in a few minutes, on a local control plane (or
 test: ## Run every test: unit, property, integration on a real API server, samples.
 	@test/run.sh
 
-.PHONY: test-controllers
-test-controllers: ## Try the built-in kinds for three nights beside the controllers of Kubernetes, and write adapters/tried.yaml and the pages.
-	$(GO) run ./test/controllers
-	$(GO) run ./docs/generate
-
 # make unit tries each property with 25 inputs, make test with 100. Memory is there and processors are short, so garbage is
 # collected less often than by default.
 .PHONY: unit

@@ -81,13 +81,8 @@ func kindsPage(library []v1alpha1.Adapter) (string, error) {
 		fmt.Fprintf(&text, "\n### %s\n\n", a.Spec.Target.Kind)
 		fmt.Fprintf(&text, "[%s](../%s), versions %s. Can: %s.\n\n", a.Name, source(a.Spec.Target), strings.Join(a.Spec.Target.Versions, ", "),
 			can)
-		with, err := triedWith(a)
-		if err != nil {
-			return "", err
-		}
 		text.WriteString("| | |\n|---|---|\n")
 		for _, row := range [][2]string{
-			{"Tried with", with},
 			{"Asleep", asleep(&a.Spec)}, {"Held", variants(a.Spec.Hold)}, {"Bounds", bounds(a.Spec.Bounds)}, {"Settled", settled(a.Spec.Ready)},
 		} {
 			if row[1] != "" {
@@ -97,15 +92,6 @@ func kindsPage(library []v1alpha1.Adapter) (string, error) {
 	}
 	text.WriteString(kindsLeftOut)
 	return text.String(), nil
-}
-
-// triedWith returns the controllers beside which an adapter was tried since its last change.
-func triedWith(a *v1alpha1.Adapter) (string, error) {
-	t, err := adapters.Tried(a)
-	if err != nil || t == nil {
-		return "by its schema only", err
-	}
-	return fmt.Sprintf("%s, %s", t.With, t.Date), nil
 }
 
 // source returns the path of the adapter's file, below the root of the repository.
