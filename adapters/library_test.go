@@ -19,8 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
-// TestLibrary runs every case in the testdata of every kind.
-func TestLibrary(t *testing.T) {
+// TestEveryKindPassesItsTestdata runs every case in the testdata of every kind.
+func TestEveryKindPassesItsTestdata(t *testing.T) {
 	folders, err := filepath.Glob("*/*/adapter.yaml")
 	if err != nil || len(folders) == 0 {
 		t.Fatalf("no adapters found: %v", err)
@@ -81,8 +81,8 @@ func folderOf(target v1alpha1.AdapterTarget) string {
 	return filepath.Join(stdcmp.Or(target.Group, "core"), target.Kind)
 }
 
-// TestAll checks that All returns exactly the adapters in the folders.
-func TestAll(t *testing.T) {
+// TestAllReturnsTheAdaptersInTheFolders checks that All returns exactly the adapters in the folders.
+func TestAllReturnsTheAdaptersInTheFolders(t *testing.T) {
 	all, err := All()
 	if err != nil {
 		t.Fatal(err)

@@ -154,7 +154,8 @@ func TestPureImportsGoOneWay(t *testing.T) {
 	}
 }
 
-// TestWorldIsOfPurePackagesOnly, and so can be looked at by everybody. The helpers of its tests may use the adapter library.
+// TestWorldIsOfPurePackagesOnly, and so can be looked at by everybody. The helpers of its tests may use the adapter
+// library.
 func TestWorldIsOfPurePackagesOnly(t *testing.T) {
 	for _, l := range list(t) {
 		if l.ImportPath != module+world {
@@ -188,8 +189,8 @@ func TestOnlyTheJoiningPackagesJoinIO(t *testing.T) {
 	}
 }
 
-// TestNobodyBelowImportsTheControllers: they drive the loop, its status and its templates, and not the other way round.
-func TestNobodyBelowImportsTheControllers(t *testing.T) {
+// TestEngineDoesNotImportControllers: they drive the loop, its status and its templates, and not the other way round.
+func TestEngineDoesNotImportControllers(t *testing.T) {
 	for _, l := range list(t) {
 		if !in(l.ImportPath, []string{"engine"}) || in(l.ImportPath, []string{"engine/controller"}) {
 			continue
@@ -202,7 +203,8 @@ func TestNobodyBelowImportsTheControllers(t *testing.T) {
 	}
 }
 
-// TestMigrationReadsJSONOnly: package migrate works out the meaning of objects from their JSON, and another package reads them
+// TestMigrationReadsJSONOnly: package migrate works out the meaning of objects from their JSON, and another package
+// reads them
 // from a cluster.
 func TestMigrationReadsJSONOnly(t *testing.T) {
 	for _, l := range list(t) {
@@ -218,7 +220,8 @@ func TestMigrationReadsJSONOnly(t *testing.T) {
 	}
 }
 
-// TestAdapterImportsGoOneWay checks changes, projection <- spec <- ledger <- render <- adapter, and that other packages use the
+// TestAdapterImportsGoOneWay checks changes, projection <- spec <- ledger <- render <- adapter, and that other
+// packages use the
 // last only.
 func TestAdapterImportsGoOneWay(t *testing.T) {
 	layers := map[string]int{"/changes": 1, "/projection": 1, "/spec": 2, "/ledger": 3, "/render": 4, "": 5}

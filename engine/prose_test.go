@@ -65,6 +65,44 @@ func TestProse(t *testing.T) {
 	}
 }
 
+var (
+	testRE     = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	nameWordRE = regexp.MustCompile(`[A-Z][a-z0-9]*`)
+	riddle     = regexp.MustCompile(`^(What|Whatever|Who|Whom|Whose|Whoever|Told|Tell|Tells|Nobody|Somebody)$`)
+	// ginkgoRE finds the entry of a Ginkgo suite, which is named after its subject. Its specs are sentences.
+	ginkgoRE = regexp.MustCompile(`\b(RunSpecs|suite\.Run)\(`)
+)
+
+// TestNamesOfTestsSayTheirProof finds test names of a single word, and names with a pronoun in the place of a noun.
+func TestNamesOfTestsSayTheirProof(t *testing.T) {
+	for file, text := range testFiles(t) {
+		for _, m := range testRE.FindAllStringSubmatch(text, -1) {
+			words := nameWordRE.FindAllString(strings.TrimPrefix(m[1], "Test"), -1)
+			entry := ginkgoRE.MatchString(text) || m[1] == "TestMain" || m[1] == "TestProse"
+			if len(words) < 2 && !entry || slices.ContainsFunc(words, riddle.MatchString) {
+				t.Errorf("%s: the name %s does not say what the test proves", file, m[1])
+			}
+		}
+	}
+}
+
+// testFiles returns the text of each test file of the repository, by its path.
+func testFiles(t *testing.T) map[string]string {
+	all := map[string]string{}
+	err := filepath.WalkDir("..", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		raw, err := os.ReadFile(file)
+		all[filepath.ToSlash(file)] = string(raw)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 // check compares the share of a style's words with its bounds, and names the files with most of them.
 func (s style) check(t *testing.T, of string, all map[string][]string, bounds [2]float64) {
 	found, total := map[string]int{}, 0

@@ -94,7 +94,8 @@ func objects(t *testing.T, dir string, visit func(file string, obj *unstructured
 	}
 }
 
-// TestSamplesAndAdaptersAreValid checks that every object in samples and adapters is valid, and that the same object is
+// TestSamplesAndAdaptersAreValid checks that every object in samples and adapters is valid, and that the same object
+// is
 // invalid with an additional field that the CRD does not have.
 func TestSamplesAndAdaptersAreValid(t *testing.T) {
 	validators := load(t)
@@ -218,8 +219,9 @@ func TestSchemaRefuses(t *testing.T) {
 	}
 }
 
-// TestMetadata checks that the schemas refuse invalid metadata, such as a namespace of a cluster-scoped object.
-func TestMetadata(t *testing.T) {
+// TestSchemasRefuseInvalidMetadata checks that the schemas refuse invalid metadata, such as a namespace of a
+// cluster-scoped object.
+func TestSchemasRefuseInvalidMetadata(t *testing.T) {
 	all := load(t)
 	for _, test := range []struct {
 		kind, metadata string
@@ -335,7 +337,8 @@ func TestFieldsThatGoTogether(t *testing.T) {
 	}
 }
 
-// TestSchemasAreWhereKubeconformLooks checks the names of the files against kubeconform's {group}/{kind}_{version}.json, in lower case.
+// TestSchemasAreWhereKubeconformLooks checks the names of the files against kubeconform's
+// {group}/{kind}_{version}.json, in lower case.
 func TestSchemasAreWhereKubeconformLooks(t *testing.T) {
 	files, err := filepath.Glob("../crds/*.yaml")
 	if err != nil || len(files) == 0 {

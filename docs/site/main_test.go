@@ -9,9 +9,10 @@ import (
 	"testing"
 )
 
-// TestSite writes the repository's site and follows every address in it: pages, headings, files and the icon. No page loads anything from a
+// TestEveryAddressOfTheSiteResolves writes the repository's site and follows every address in it: pages, headings,
+// files and the icon. No page loads anything from a
 // different host, and none has a script.
-func TestSite(t *testing.T) {
+func TestEveryAddressOfTheSiteResolves(t *testing.T) {
 	dir := t.TempDir()
 	if err := run("../..", dir); err != nil {
 		t.Fatal(err)

@@ -81,9 +81,10 @@ func TestInRatio(t *testing.T) {
 	}
 }
 
-// TestWhoseRequest respects a foreign writer's request, and the limit beside it, until the next transition. Flyball's
+// TestRequestOfAnotherWriterStaysUntilTheNextTransition respects a foreign writer's request, and the limit beside
+// it, until the next transition. Flyball's
 // amount in another spelling does not count as a foreign value.
-func TestWhoseRequest(t *testing.T) {
+func TestRequestOfAnotherWriterStaysUntilTheNextTransition(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{Amounts: true})
 	const at = "/spec/template/spec/containers/0/resources/requests/cpu"
 	set := func() *server {
@@ -146,7 +147,8 @@ func TestACorrectedRequestKeepsTheOwnersRatio(t *testing.T) {
 	}
 }
 
-// TestAmountsAreKeptWhereTheyAreAskedFor checks that no containers are kept if no policy sets requests. A restore works
+// TestAmountsAreKeptWhereTheyAreAskedFor checks that no containers are kept if no policy sets requests. A restore
+// works
 // without them, because it finds containers by name.
 func TestAmountsAreKeptWhereTheyAreAskedFor(t *testing.T) {
 	asked, unasked := compiled(t, deploymentYAML, Keys{Amounts: true}), compiled(t, deploymentYAML, Keys{})
@@ -180,7 +182,8 @@ func TestAmountsAreKeptWhereTheyAreAskedFor(t *testing.T) {
 	}
 }
 
-// TestBlindAutoscalers checks that an autoscaler that cannot read its metrics is known if a policy tunes it. Otherwise
+// TestBlindAutoscalers checks that an autoscaler that cannot read its metrics is known if a policy tunes it.
+// Otherwise
 // no conditions of autoscalers are kept.
 func TestBlindAutoscalers(t *testing.T) {
 	const condition = `.status.conditions[?(@.type=="ScalingActive")]`

@@ -65,9 +65,10 @@ resources: [{each: ".spec.nodeSets[*]", nameFrom: .name, requests: {memory: {pat
 	}
 }
 
-// TestALimitThatSomebodyChanges checks that a limit changed by a foreign writer stays and is reported, and that the
+// TestLimitOfAnotherWriterStaysAndIsReported checks that a limit changed by a foreign writer stays and is reported,
+// and that the
 // request beside it stays set.
-func TestALimitThatSomebodyChanges(t *testing.T) {
+func TestLimitOfAnotherWriterStaysAndIsReported(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{Amounts: true})
 	const limit = "/spec/template/spec/containers/0/resources/limits/cpu"
 	s := newServer(object(pod(`{"requests":{"cpu":"250m"},"limits":{"cpu":"500m"}}`)))
@@ -82,7 +83,8 @@ func TestALimitThatSomebodyChanges(t *testing.T) {
 	}
 }
 
-// TestTheLimitOfAnAdoptedRequestStays checks that a limit stays if a foreign writer has written Flyball's request again:
+// TestTheLimitOfAnAdoptedRequestStays checks that a limit stays if a foreign writer has written Flyball's request
+// again:
 // the writer may rely on this limit.
 func TestTheLimitOfAnAdoptedRequestStays(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{Amounts: true})
@@ -96,7 +98,8 @@ func TestTheLimitOfAnAdoptedRequestStays(t *testing.T) {
 	}
 }
 
-// TestLimitsThatDoNotFollow checks that a limit with the rule LimitsStay is the owner's and bounds the request, that a
+// TestLimitsThatDoNotFollow checks that a limit with the rule LimitsStay is the owner's and bounds the request, that
+// a
 // removed limit comes back, and that a change of the rule takes effect.
 func TestLimitsThatDoNotFollow(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{Amounts: true})

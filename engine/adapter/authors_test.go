@@ -53,9 +53,10 @@ func written(t *testing.T, spec, uid string, e workload.Entry, managers ...manag
 	return must(jsonpatch.MergePatch(object(spec, v1alpha1.AnnotationLedger, text), patch))
 }
 
-// TestAuthors returns the author, by managed fields, of a count that Flyball has set to 0, or of a container that it
+// TestAuthorsOfFieldsAreFound returns the author, by managed fields, of a count that Flyball has set to 0, or of a
+// container that it
 // has made.
-func TestAuthors(t *testing.T) {
+func TestAuthorsOfFieldsAreFound(t *testing.T) {
 	a := compiled(t, `
 target: {group: example.com, kind: Any, versions: [v1]}
 scale: [{name: main, replicas: .spec.replicas}, {each: ".spec.pools[*]", nameFrom: .name, replicas: .count}]
@@ -133,7 +134,8 @@ suspend: [{when: [{path: .spec.power, op: Exists}], set: [{path: .spec.power.on,
 	}
 }
 
-// TestMadeContainersGo restores a field in a container that Flyball made and that has got defaults since. The container
+// TestMadeContainersGo restores a field in a container that Flyball made and that has got defaults since. The
+// container
 // goes with the field.
 func TestMadeContainersGo(t *testing.T) {
 	a := compiled(t, poweredYAML, Keys{})
@@ -164,9 +166,10 @@ func TestMadeContainersGo(t *testing.T) {
 	}
 }
 
-// TestAMadeContainerGoesFromOneThatStays checks that the inner one of two containers that Flyball made is removed, with
+// TestInnerCreatedParentIsRemovedWhileTheOuterStays checks that the inner one of two containers that Flyball made is
+// removed, with
 // its defaults, while the outer one stays.
-func TestAMadeContainerGoesFromOneThatStays(t *testing.T) {
+func TestInnerCreatedParentIsRemovedWhileTheOuterStays(t *testing.T) {
 	a := compiled(t, poweredYAML, Keys{})
 	s := newTrackingServer(object(`{}`), map[string]string{"/spec/power/fan": `{"speed":2}`})
 	s.settle(t, a, workload.Plan{Hold: holding().Hold, Min: number(5)})
@@ -222,7 +225,8 @@ func TestADefaultThatIsClaimedStays(t *testing.T) {
 	}
 }
 
-// TestAnOwnersValueStaysInAContainerThatWasMade restores an owner's value in a container that Flyball made. Then managed
+// TestAnOwnersValueStaysInAContainerThatWasMade restores an owner's value in a container that Flyball made. Then
+// managed
 // fields say that Flyball wrote the value, but it must stay.
 func TestAnOwnersValueStaysInAContainerThatWasMade(t *testing.T) {
 	a := compiled(t, allocatedYAML, Keys{Amounts: true})
@@ -296,7 +300,8 @@ func TestTheLedgerGoesOnSayingWhereItWasBegun(t *testing.T) {
 	}
 }
 
-// TestACountInAPartThatFlyballMade checks that a count in a part that Flyball made is no count of the owner, who has no
+// TestACountInAPartThatFlyballMade checks that a count in a part that Flyball made is no count of the owner, who has
+// no
 // such part. Otherwise Flyball would set and restore the count in turns, without end.
 func TestACountInAPartThatFlyballMade(t *testing.T) {
 	a := compiled(t, partYAML, Keys{})
@@ -345,9 +350,9 @@ bounds: {each: '.spec.pools[*]', nameFrom: .name, min: {path: .size.min}}
 	}
 }
 
-// TestWhatIsLeftToTheOwnerKeepsItsContainer checks that a value that a policy leaves to the owner keeps its container.
+// TestValueLeftToTheOwnerKeepsItsParent checks that a value that a policy leaves to the owner keeps its container.
 // Two policies end at once, and only one of them restores.
-func TestWhatIsLeftToTheOwnerKeepsItsContainer(t *testing.T) {
+func TestValueLeftToTheOwnerKeepsItsParent(t *testing.T) {
 	a := compiled(t, partYAML, Keys{})
 	for _, c := range []struct {
 		plan workload.Plan

@@ -60,8 +60,8 @@ suspend: [{when: [%s], set: [{path: .spec.off, value: true}]}]
 	}
 }
 
-// TestWhatTheOwnerPutBesideIsLeft restores a field with made parents after its owner has added a field to one.
-func TestWhatTheOwnerPutBesideIsLeft(t *testing.T) {
+// TestOwnersFieldInACreatedParentStays restores a field with made parents after its owner has added a field to one.
+func TestOwnersFieldInACreatedParentStays(t *testing.T) {
 	a := compiled(t, "target: {kind: K, versions: [v1]}\nhold: [{set: [{path: .spec.a.b.c, value: 1}]}]", Keys{})
 	s := newServer(object(`{"kept":1}`))
 	s.settle(t, a, holding())
@@ -117,9 +117,9 @@ func TestOneBound(t *testing.T) {
 	}
 }
 
-// TestImpactOfWhatIsGivenBack checks that a restore has the impact of the variant that wrote the field, also if another
+// TestImpactOfARestore checks that a restore has the impact of the variant that wrote the field, also if another
 // variant fits now.
-func TestImpactOfWhatIsGivenBack(t *testing.T) {
+func TestImpactOfARestore(t *testing.T) {
 	for _, c := range []struct {
 		name, adapter, spec string
 		entry               workload.Entry
@@ -153,8 +153,9 @@ func TestBothWaysIsDown(t *testing.T) {
 	}
 }
 
-// TestWhatIsKeptOfMetadataMaps checks that the existence of the map of annotations is kept only for a kind with lists.
-func TestWhatIsKeptOfMetadataMaps(t *testing.T) {
+// TestExistenceOfAnnotationsIsProjectedForKindsWithListsOnly checks that the existence of the map of annotations is
+// kept only for a kind with lists.
+func TestExistenceOfAnnotationsIsProjectedForKindsWithListsOnly(t *testing.T) {
 	keys := Keys{Set: []string{"a", "b"}}
 	if a := compiled(t, deploymentYAML, keys); a.AnnotationsMap != nil {
 		t.Errorf("annotations %v", a.AnnotationsMap)

@@ -28,7 +28,7 @@ changes:
   subresources: [status, resize]
 `
 
-func TestChanges(t *testing.T) {
+func TestChangesHaveTheirActions(t *testing.T) {
 	const hosted = `{"metadata":{"ownerReferences":[{"uid":"a"},{"uid":"b","controller":true}]}}`
 	tests := []struct {
 		name, adapter, before, after string
@@ -115,7 +115,7 @@ func TestLifecycleIsNotWatched(t *testing.T) {
 	}
 }
 
-func TestRescaled(t *testing.T) {
+func TestRescaledObjectIsRecognised(t *testing.T) {
 	const governorYAML = `
 target: {group: keda.sh, kind: ScaledObject, versions: [v1alpha1]}
 bounds: {max: {path: .spec.max}}

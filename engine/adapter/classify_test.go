@@ -24,7 +24,7 @@ changes:
   ignore: [.spec.note, .operation, ".spec.pools[*].note", '.spec.pools[?(@.kind=="guest")].n', ".spec.template.metadata.annotations['kubectl.kubernetes.io/restartedAt']"]
 `
 
-func TestClassify(t *testing.T) {
+func TestChangesAreClassifiedByPaths(t *testing.T) {
 	const hibernation = `
 target: {group: postgresql.cnpg.io, kind: Cluster, versions: [v1]}
 suspend: [{set: [{path: ".metadata.annotations['cnpg.io/hibernation']", value: "on"}]}]
@@ -134,7 +134,7 @@ func TestClassifyRender(t *testing.T) {
 	}
 }
 
-func TestOrdered(t *testing.T) {
+func TestOrderedListsAreComparedByPosition(t *testing.T) {
 	with := func(ledger string) []byte {
 		return []byte(`{"metadata":{"annotations":{"flyball.dev/ledger":` + ledger + `,"a":"flyball.dev/ledger"}}}`)
 	}

@@ -194,7 +194,7 @@ func TestCompileInvalidJSON(t *testing.T) {
 	}
 }
 
-func TestAccessors(t *testing.T) {
+func TestAccessorsDescribeTheCompiledAdapter(t *testing.T) {
 	caps := func(text string) []v1alpha1.Capability { return compiled(t, text, Keys{}).Capabilities() }
 	for text, want := range map[string][]v1alpha1.Capability{
 		deploymentYAML: {v1alpha1.CapabilityScale, v1alpha1.CapabilityHold, v1alpha1.CapabilityResources, v1alpha1.CapabilityAnnotate,
@@ -218,7 +218,7 @@ func TestAccessors(t *testing.T) {
 	}
 }
 
-func TestUses(t *testing.T) {
+func TestUsesListsThePathsOfAnAdapter(t *testing.T) {
 	const text = `
 target: {group: example.com, kind: Any, versions: [v1]}
 scale: [{each: ".spec.pools[*]", nameFrom: .name, replicas: .n}, {name: main, when: [{path: .spec.a, op: Ne, value: x}], replicas: .spec.n}]

@@ -67,9 +67,10 @@ func TestACopyIsNotWoken(t *testing.T) {
 	}
 }
 
-// TestACopyOfWhatWasTakenAway checks that an object without a field, or with a null, is a copy of an object from which
+// TestCopiedLedgerOfARemovedValue checks that an object without a field, or with a null, is a copy of an object from
+// which
 // Flyball removed this field.
-func TestACopyOfWhatWasTakenAway(t *testing.T) {
+func TestCopiedLedgerOfARemovedValue(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})
 	text := must(workload.Ledger{entry("/spec/other", `{"a":1}`, "")}.Encode(workload.Origin{Of: "Deployment/api", Namespace: "shop",
 		UID: "1"}))

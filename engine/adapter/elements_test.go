@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-func TestElements(t *testing.T) {
+func TestElementsMatchByNameAndFilter(t *testing.T) {
 	hot := entry("/spec/nodeSets/0/count", "3", "1")
 	hot.Element = "hot"
 	cold := entry("/spec/nodeSets/1/count", "", "1")
@@ -348,7 +348,8 @@ func TestOneNameUnderTwoFiltersIsRefused(t *testing.T) {
 	}
 }
 
-// TestSidecarsAreNotTheElementOfTheirName checks that only the database container of a node set is changed and restored.
+// TestSidecarsAreNotTheElementOfTheirName checks that only the database container of a node set is changed and
+// restored.
 // The other containers have the same element name, but `each` does not yield them.
 func TestSidecarsAreNotTheElementOfTheirName(t *testing.T) {
 	const kind = `

@@ -19,8 +19,8 @@ func noting(key, value string) workload.Plan {
 	return workload.Plan{Annotations: map[string]workload.Claim[string]{key: {Value: value, By: peaks, Since: monday}}}
 }
 
-// TestFacets writes one facet, and restores it.
-func TestFacets(t *testing.T) {
+// TestFacetsAreReadAndWritten writes one facet, and restores it.
+func TestFacetsAreReadAndWritten(t *testing.T) {
 	tests := []struct {
 		name     string
 		adapter  string
@@ -272,8 +272,8 @@ func TestRulesWithHeldBackNeighbours(t *testing.T) {
 	}
 }
 
-// TestKept returns the state of an object that a suspended policy keeps.
-func TestKept(t *testing.T) {
+// TestFacetsKeepOriginals returns the state of an object that a suspended policy keeps.
+func TestFacetsKeepOriginals(t *testing.T) {
 	element := entry("/spec/nodeSets/0/count", "3", "1")
 	element.Element = "hot"
 	tests := []struct {
@@ -314,8 +314,9 @@ func TestLongValuesAreShortInMessages(t *testing.T) {
 	}
 }
 
-// TestAlready has kinds where the presence of an annotation is the switch, whatever its value.
-func TestAlready(t *testing.T) {
+// TestFacetsAlreadyInPlaceAreNotWritten has kinds where the presence of an annotation is the switch, whatever its
+// value.
+func TestFacetsAlreadyInPlaceAreNotWritten(t *testing.T) {
 	const kind = `
 target: {group: example.com, kind: Any, versions: [v1]}
 suspend:
@@ -359,9 +360,10 @@ hold:
 	}
 }
 
-// TestWhatAWriteDoes checks the actions of writes by the rules of freezes: to hold only stops work, but to restore a
+// TestWritesAreClassifiedByTheRulesOfFreezes checks the actions of writes by the rules of freezes: to hold only
+// stops work, but to restore a
 // held object can let a roll-out go.
-func TestWhatAWriteDoes(t *testing.T) {
+func TestWritesAreClassifiedByTheRulesOfFreezes(t *testing.T) {
 	everything := workload.Plan{Size: sleep().Size, Hold: holding().Hold}
 	for _, c := range []struct {
 		name, adapter, spec string

@@ -14,7 +14,7 @@ import (
 
 func ptr(n int64) *int64 { return &n }
 
-func TestObserve(t *testing.T) {
+func TestObserveReadsTheStateOfAnObject(t *testing.T) {
 	const nested = "/spec/power/main/on"
 	const mapYAML = "target: {kind: K, versions: [v1]}\nscale: [{each: '.spec.map[*]', replicas: .n}]"
 	tests := []struct {
@@ -161,7 +161,7 @@ suspend:
 	}
 }
 
-func TestPredicates(t *testing.T) {
+func TestPredicatesCompareFields(t *testing.T) {
 	const text = `
 target: {group: example.com, kind: Any, versions: [v1]}
 ready: [%s]
@@ -216,7 +216,7 @@ suspend: [{when: [%[1]s], set: [{path: .metadata.annotations.off, value: "true"}
 	}
 }
 
-func TestReady(t *testing.T) {
+func TestReadyNeedsEveryPredicate(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})
 	for doc, want := range map[string]string{
 		`{"metadata":{"name":"n","generation":2},"spec":{"replicas":2},"status":{"observedGeneration":2,"availableReplicas":2}}`: "",
@@ -256,7 +256,7 @@ func TestReadyKeepsNothing(t *testing.T) {
 	}
 }
 
-func TestGoverns(t *testing.T) {
+func TestGovernsNamesTheGovernedObject(t *testing.T) {
 	keda := `
 target: {group: keda.sh, kind: ScaledObject, versions: [v1alpha1]}
 governs: .spec.scaleTargetRef
@@ -326,9 +326,9 @@ func TestZeroMeansMore(t *testing.T) {
 	}
 }
 
-// TestACountBesideWhatFlyballMadeSettles has a count in a part of the owner, inside a container that Flyball made. The
+// TestCountInACreatedParentSettles has a count in a part of the owner, inside a container that Flyball made. The
 // count is set, and the part is restored unchanged.
-func TestACountBesideWhatFlyballMadeSettles(t *testing.T) {
+func TestCountInACreatedParentSettles(t *testing.T) {
 	a := compiled(t, nestedYAML, Keys{})
 	for _, part := range []string{`{"x":1}`, `{}`, `{"count":null}`} {
 		bounded := workload.Plan{Max: &workload.Claim[int64]{By: nights, Since: monday}}

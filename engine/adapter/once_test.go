@@ -151,7 +151,7 @@ func TestSetOnceSurvivesALostWrite(t *testing.T) {
 	}
 }
 
-func TestBounds(t *testing.T) {
+func TestBoundsAreSetOnce(t *testing.T) {
 	a := compiled(t, hpaYAML, Keys{})
 	set := workload.Plan{Min: number(5), Max: number(20)}
 	lowered := workload.Plan{Min: number(1), Max: number(2)}
@@ -193,7 +193,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestBoundsWithoutALimit checks that the kind's number for no limit means no limit, whether the owner or a policy has
+// TestBoundsWithoutALimit checks that the kind's number for no limit means no limit, whether the owner or a policy
+// has
 // set it.
 func TestBoundsWithoutALimit(t *testing.T) {
 	a := compiled(t, knativeYAML, Keys{})
@@ -234,7 +235,8 @@ hold: [{set: [{path: .spec.min, value: 0}]}]
 	}
 }
 
-// TestWakingFromZeroGoesByTheBoundsInForce checks that an autoscaler counts as one that wakes its target from zero whether
+// TestWakingFromZeroGoesByTheBoundsInForce checks that an autoscaler counts as one that wakes its target from zero
+// whether
 // its owner or a policy allows it to go to zero, and that it can be held in any case.
 func TestWakingFromZeroGoesByTheBoundsInForce(t *testing.T) {
 	a := compiled(t, hpaYAML+`

@@ -22,7 +22,7 @@ const nodeSetsDoc = `{"metadata":{"name":"es","namespace":"shop","uid":"u-1","re
   "ownerReferences":[{"apiVersion":"v1","kind":"A","name":"a"},{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"rs","controller":true}]},
  "spec":{"nodeSets":[{"name":"hot","count":3},{"name":"cold"}]}}`
 
-func TestProject(t *testing.T) {
+func TestProjectionKeepsOnlyUsedFields(t *testing.T) {
 	a := compiled(t, elasticYAML, Keys{Match: []string{"team", "z/1", "absent"}})
 	got := projected(t, a, []byte(nodeSetsDoc))
 	want := &workload.Object{

@@ -63,8 +63,9 @@ bounds: {each: '.spec.groups[*]', nameFrom: .name, min: {path: .range.min, defau
 	}
 }
 
-// TestOneEndOfRanges has kinds with only one end of the range in each element. A claim for the other end is ignored.
-func TestOneEndOfRanges(t *testing.T) {
+// TestClaimForAMissingEndOfARangeIsIgnored has kinds with only one end of the range in each element. A claim for the
+// other end is ignored.
+func TestClaimForAMissingEndOfARangeIsIgnored(t *testing.T) {
 	const own = `{"groups":[{"name":"a","n":2},{"name":"b","n":3}]}`
 	for _, c := range []struct {
 		end  string

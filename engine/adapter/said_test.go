@@ -8,9 +8,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhoseRequestsAreThoseOfPods checks that the requests of a kind with a pod template are the requests of its pods,
+// TestKindWithAPodTemplateSizesItsPods checks that the requests of a kind with a pod template are the requests of
+// its pods,
 // unless the adapter lists other requests.
-func TestWhoseRequestsAreThoseOfPods(t *testing.T) {
+func TestKindWithAPodTemplateSizesItsPods(t *testing.T) {
 	for yaml, want := range map[string]bool{deploymentYAML: true, knativeYAML: true, allocatedYAML: false, cronJobYAML: false} {
 		for _, keep := range []bool{true, false} {
 			a := compiled(t, yaml, Keys{Amounts: keep})
@@ -21,9 +22,10 @@ func TestWhoseRequestsAreThoseOfPods(t *testing.T) {
 	}
 }
 
-// TestWhatKeepsAmountsFromBeingRead checks that the fault of an unreadable amount names its cause, and that a readable
+// TestUnreadableAmountNamesItsCause checks that the fault of an unreadable amount names its cause, and that a
+// readable
 // object has no fault.
-func TestWhatKeepsAmountsFromBeingRead(t *testing.T) {
+func TestUnreadableAmountNamesItsCause(t *testing.T) {
 	for _, tc := range []struct{ adapter, spec, want string }{
 		{deploymentYAML, pod(`{"requests":{"cpu":"100m"}}`), ""},
 		{deploymentYAML, pod(`{}`), ""},
@@ -40,9 +42,10 @@ func TestWhatKeepsAmountsFromBeingRead(t *testing.T) {
 	}
 }
 
-// TestWhoHasSetTheSize checks that the policies of the size and the policies of other fields are listed separately, each
+// TestPoliciesOfSizeAndOtherFieldsAreListedSeparately checks that the policies of the size and the policies of other
+// fields are listed separately, each
 // once. A size that was set once does not count.
-func TestWhoHasSetTheSize(t *testing.T) {
+func TestPoliciesOfSizeAndOtherFieldsAreListedSeparately(t *testing.T) {
 	entry := func(pointer, was, set string, by workload.Policy) workload.Entry {
 		return workload.Entry{Pointer: pointer, Was: was, Set: set, By: by.String(), Since: monday}
 	}

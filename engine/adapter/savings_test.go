@@ -13,7 +13,7 @@ func ledgerOf(of, entries string) string {
 	return fmt.Sprintf("%q", fmt.Sprintf(`{%s,"of":%q}`, entries, of))
 }
 
-func TestSavings(t *testing.T) {
+func TestSavingsOfASleepingObject(t *testing.T) {
 	nights := workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}
 	const by = `"by":"Schedule/shop/nights"`
 	const hibernating = `
@@ -64,7 +64,7 @@ suspend: [{set: [{path: .spec.off, value: true}]}]
 	}
 }
 
-func TestRequests(t *testing.T) {
+func TestRequestsOfAnObject(t *testing.T) {
 	asleep := `"metadata":{"name":"x","annotations":{"flyball.dev/ledger":` +
 		ledgerOf("Deployment/x", `"/spec/replicas":{"was":3,"set":0,"by":"Schedule/shop/nights"}`) + `}}`
 	for _, test := range []struct {

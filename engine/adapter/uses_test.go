@@ -54,9 +54,10 @@ func TestListsThatAreUsedByPosition(t *testing.T) {
 	}
 }
 
-// TestWhatIsRefusedOfComponents checks that each must end in a wildcard or filter, and that zeroMeans must be in its
+// TestComponentsNeedAWildcardAndZeroMeansInRange checks that each must end in a wildcard or filter, and that
+// zeroMeans must be in its
 // range.
-func TestWhatIsRefusedOfComponents(t *testing.T) {
+func TestComponentsNeedAWildcardAndZeroMeansInRange(t *testing.T) {
 	head := "target: {group: example.com, kind: Shop, versions: [v1]}\n"
 	for text, want := range map[string]string{
 		"bounds: {each: '.spec.groups[0]', min: {path: .low}, max: {path: .high}}":                         "spec.bounds.each",
@@ -79,8 +80,8 @@ func TestWhatIsRefusedOfComponents(t *testing.T) {
 	}
 }
 
-// TestReferences has a manifest with its target, a manifest without a target, and a text that is no object.
-func TestReferences(t *testing.T) {
+// TestReferencesOfAnObject has a manifest with its target, a manifest without a target, and a text that is no object.
+func TestReferencesOfAnObject(t *testing.T) {
 	a := compiled(t, hpaYAML, Keys{})
 	for spec, want := range map[string]bool{
 		`{"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"}}`: true,

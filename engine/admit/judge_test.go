@@ -171,7 +171,7 @@ const (
 	none  = "null"
 )
 
-func TestJudge(t *testing.T) {
+func TestVerdictsOfTheWebhook(t *testing.T) {
 	scaleOf := func(n int) string { return fmt.Sprintf(`{"metadata":{"name":"web"},"spec":{"replicas":%d}}`, n) }
 	tests := []struct {
 		reason, policy, review string

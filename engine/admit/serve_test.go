@@ -110,7 +110,7 @@ func speaking(server *server.Server, protocol string) *http.Client {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, Protocols: &protocols}}
 }
 
-func TestDrained(t *testing.T) {
+func TestServerAnswersWhileItDrains(t *testing.T) {
 	for _, drain := range []time.Duration{0, 50 * time.Millisecond} {
 		opts := options(t, adapters(t))
 		opts.Drain = drain

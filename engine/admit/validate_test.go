@@ -34,7 +34,7 @@ func causes(err error) []string {
 	return fields
 }
 
-func TestAdapters(t *testing.T) {
+func TestInvalidAdaptersAreRefused(t *testing.T) {
 	start(t, options(t, adapters(t)))
 	active(t)
 	const scaled = `{target: {group: apps, kind: Deployment, versions: [v1]}, scale: [{name: main, replicas: .spec.replicas, via: Scale}]}`

@@ -63,7 +63,7 @@ func refusal(code int32, reason metav1.StatusReason, message string) answer {
 	}}
 }
 
-func TestWriterTellsWhatBecameOfAWrite(t *testing.T) {
+func TestWriterReportsTheOutcomeOfAWrite(t *testing.T) {
 	merge := func(next *workload.Patch) *workload.Patch {
 		return &workload.Patch{Type: types.MergePatchType, Body: []byte(`{"spec":{"replicas":0}}`), Next: next}
 	}

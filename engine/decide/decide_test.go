@@ -21,7 +21,7 @@ import (
 	"flyball.dev/flyball/test/worldtest"
 )
 
-func TestDecide(t *testing.T) {
+func TestDecisionsOfASingleTarget(t *testing.T) {
 	orphaning := policyOf(t, nil)
 	orphaning.Orphan = true
 	broken := &decide.Policy{Policy: policy.Broken(nights, field.ErrorList{field.Required(field.NewPath("spec"), "")})}
@@ -143,7 +143,7 @@ func TestAutoscalerIsHeldBeforeItsTargetSleeps(t *testing.T) {
 	}
 }
 
-func TestGates(t *testing.T) {
+func TestGateNamesTheReasonForNoDecision(t *testing.T) {
 	w, k, web := shop(t, false)
 	k.Blocked = "the adapter is not ready"
 	if v := decide.Target(w, web, evening, nil); v.Gate.Kind != decide.GateBlocked || v.Gate.Reason != k.Blocked || v.Result.Patch == nil {
@@ -195,7 +195,7 @@ func TestAFreezeDelaysPodRestarts(t *testing.T) {
 	}
 }
 
-func TestStoryTellsTheSteps(t *testing.T) {
+func TestExplanationHasTheSteps(t *testing.T) {
 	w, k, web := shop(t, false)
 	k.Blocked = "the adapter is not ready"
 	var story decide.Story

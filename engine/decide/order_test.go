@@ -64,7 +64,7 @@ func awakeUntil(manifest, until string) string {
 		",}", "}", 1)
 }
 
-func TestOrder(t *testing.T) {
+func TestTargetsAreDecidedInTheOrderOfWaves(t *testing.T) {
 	db, late, broken := tiered("db", "db", 1, 1, ""), tiered("db", "db", 1, 0, ""),
 		strings.Replace(sleeping("db", "db"), `\"was\":1`, `\"was\":`, 1)
 	held := strings.Replace(tiered("web", "", 3, 1, `,"annotations":{"flyball.dev/ledger":"{\"/spec/paused\":{\"set\":true,`+

@@ -82,7 +82,7 @@ func simulated(t *testing.T, w decide.Sandbox, from, to time.Time) []string {
 	return lines
 }
 
-func TestSimulate(t *testing.T) {
+func TestSimulationEqualsTheDecisions(t *testing.T) {
 	morning := evening.Add(12 * time.Hour)
 	daemonSet := `{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"logs","namespace":"shop","uid":"u","resourceVersion":"7"},` +
 		`"spec":{"updateStrategy":{"type":"OnDelete"},"template":{"spec":{"containers":[]}}}}`

@@ -19,7 +19,7 @@ var watcherRules = []rbacv1.PolicyRule{
 	{APIGroups: []string{"apiregistration.k8s.io"}, Resources: []string{"apiservices"}, Verbs: []string{"list", "watch"}},
 }
 
-func TestAuthorize(t *testing.T) {
+func TestAuthorizeReportsMissingRules(t *testing.T) {
 	client := kubernetes.NewForConfigOrDie(api.Config())
 	bind(t, client, "reader", "sre", rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"},
 		Verbs: []string{"get", "list", "watch"}})

@@ -22,7 +22,7 @@ const pumps = `{"components":{"schemas":{"com.example.v1.Pump":{
 }}}}}}}`
 
 // The schema restricts values, indexes of lists, and the fields of judged changes.
-func TestMatch(t *testing.T) {
+func TestSchemaMatchesPathsAndTypes(t *testing.T) {
 	const head = "target: {group: example.com, kind: Pump, versions: [v1]}\n"
 	for _, c := range []struct {
 		reason, spec  string

@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/engine/inspect"
 )
 
-func TestServe(t *testing.T) {
+func TestServedVersionIsFound(t *testing.T) {
 	install(t, readCRD(t, "serve.example.com"))
 	tests := []struct {
 		reason      string
@@ -145,7 +145,7 @@ func TestABrokenAPIServiceDoesNotAffectOtherGroups(t *testing.T) {
 	}
 }
 
-func TestResource(t *testing.T) {
+func TestResourceOfAKindIsFound(t *testing.T) {
 	install(t, readCRD(t, "resource.example.com"))
 	inspector := newInspector(t, api.Config())
 	for kind, want := range map[schema.GroupKind]string{

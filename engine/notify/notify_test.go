@@ -55,7 +55,7 @@ func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {
 	return s
 }
 
-func TestAddresses(t *testing.T) {
+func TestPrivateAddressesAreRefusedUnlessAllowed(t *testing.T) {
 	g := guard(t, "10.1.0.0/16", "192.0.2.7", "*.corp.example", "fd00:1::/32")
 	for address, want := range map[string]bool{
 		"93.184.216.34": true, "2606:2800:220:1::1": true, "10.1.2.3": true, "192.0.2.7": true, "fd00:1::5": true,
@@ -138,7 +138,7 @@ func TestUnusableSecrets(t *testing.T) {
 	}
 }
 
-func TestAnswers(t *testing.T) {
+func TestAnswersOfAServicePermanentOrRetried(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		answer    http.HandlerFunc

@@ -108,7 +108,7 @@ func TestARedirectThatLosesTheMessageIsAFailure(t *testing.T) {
 }
 
 // Tenants choose names in texts. No name mentions everybody, or hides an address behind another text.
-func TestTextsMentionNobody(t *testing.T) {
+func TestNamesInTextsMentionNoPersonAndHideNoAddress(t *testing.T) {
 	const text = "@all <users/all> [Approve](http://evil.example)"
 	for _, kind := range []v1alpha1.ServiceType{v1alpha1.ServiceMattermost, v1alpha1.ServiceRocketChat, v1alpha1.ServiceGoogleChat,
 		v1alpha1.ServiceTeams} {

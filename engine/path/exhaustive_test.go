@@ -31,7 +31,7 @@ func TestNumbersOfSixCharacters(t *testing.T) {
 }
 
 // The properties of each character are compared with regular expressions and encoding/json.
-func TestCharacters(t *testing.T) {
+func TestEveryCharacterOfANameIsReadBack(t *testing.T) {
 	bare := regexp.MustCompile(`^[A-Za-z0-9_-]$`)
 	plain := regexp.MustCompile("^[^\x00-\x1f\x7f\"\\\\]$")
 	for c := range 0x80 {

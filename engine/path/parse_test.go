@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestParse(t *testing.T) {
+func TestParseAcceptsTheGrammarOnly(t *testing.T) {
 	field := func(name string) Step { return Step{Kind: Field, Name: name} }
 	index := func(n int) Step { return Step{Kind: Index, Index: n} }
 	where := func(key Path, op Op, literal string) Step {

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestJoin(t *testing.T) {
+func TestJoinAppendsRelativePaths(t *testing.T) {
 	tests := []struct{ parent, child, want string }{
 		{".spec.nodeSets[*]", ".count", ".spec.nodeSets[*].count"},
 		{"$", ".a", ".a"},
@@ -67,7 +67,7 @@ func TestMustParsePanics(t *testing.T) {
 	MustParse("..a")
 }
 
-func TestPointer(t *testing.T) {
+func TestPointerOfAPathIsAJSONPointer(t *testing.T) {
 	tests := []struct {
 		pointer Pointer
 		tokens  []string

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestGet(t *testing.T) {
+func TestGetReadsTheValueAtAPath(t *testing.T) {
 	const doc = `{"a":{"b":3},"l":[{"k":"x"},{"k":"y","v":null},{"k":"y","v":7}],"q":"\u0041"}`
 	tests := []struct{ path, raw, at string }{
 		{"$", doc, "$"},
@@ -79,7 +79,7 @@ func TestAllStops(t *testing.T) {
 	}
 }
 
-func TestProbe(t *testing.T) {
+func TestProbeDistinguishesAbsentFromNull(t *testing.T) {
 	const doc = `{"metadata":{"annotations":{"app/x":"1"}},"data":{"0":{"k":1}},"list":[{"k":{"only":true}}],"n":null}`
 	tests := []struct {
 		pointer Pointer
@@ -206,7 +206,7 @@ func TestProbeReturnsTheTypesOnTheWay(t *testing.T) {
 	}
 }
 
-func TestMembers(t *testing.T) {
+func TestMembersListsTheFieldsOfAnObject(t *testing.T) {
 	const doc = `{"map":{"a":{"b":[1,2]}, "c":null ,"d":"}"},"empty":{},"list":[[1,2],3],"text":"x"}`
 	for pointer, want := range map[Pointer]int{"": 4, "/map": 3, "/empty": 0, "/list": 2, "/text": 0, "/none": 0, "/map/c": 0} {
 		if p, err := ProbeAll([]byte(doc), pointer); err != nil || p[0].Members() != want {

@@ -39,7 +39,7 @@ func rows(t *testing.T, doc string, texts ...string) map[string][]row {
 	return got
 }
 
-func TestExtract(t *testing.T) {
+func TestExtractReadsASetOfPaths(t *testing.T) {
 	tests := []struct {
 		name string
 		doc  string

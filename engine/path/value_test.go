@@ -90,7 +90,7 @@ func TestValueErrors(t *testing.T) {
 	}
 }
 
-func TestEqual(t *testing.T) {
+func TestEqualComparesValuesOfJSON(t *testing.T) {
 	tests := []struct {
 		a, b string
 		want bool

@@ -54,7 +54,7 @@ func sleepBounds(name string, priority int32, low, high int64) workload.Intent {
 	return in
 }
 
-func TestMerge(t *testing.T) {
+func TestMergeDoesNotDependOnOrder(t *testing.T) {
 	until := awake("target", 0)
 	until.Override = true
 	frozen := sleep("freeze", 0)

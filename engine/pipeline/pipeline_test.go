@@ -23,7 +23,7 @@ func says(name string) pipeline.Step {
 	})
 }
 
-func TestRun(t *testing.T) {
+func TestPipelineRunsItsSteps(t *testing.T) {
 	last := step("last", func(f *pipeline.Frame) error { f.Done = true; return nil })
 	broken := step("broken", func(f *pipeline.Frame) error {
 		f.Decision.WakeAt(start)
@@ -66,7 +66,7 @@ func TestRun(t *testing.T) {
 }
 
 // A step asks whether a trace is recorded before it computes texts only for the trace.
-func TestTracing(t *testing.T) {
+func TestTraceHasEachStep(t *testing.T) {
 	for _, trace := range []*pipeline.Trace{nil, {}} {
 		var tracing bool
 		if _, err := (pipeline.Pipeline{step("a", func(f *pipeline.Frame) error { tracing = f.Tracing(); return nil })}).Run(&pipeline.Input{},

@@ -7,8 +7,8 @@ import (
 	"flyball.dev/flyball/engine/podplan"
 )
 
-// TestBoosts: a note on a pod is parsed as it was written, and no other text is a boost.
-func TestBoosts(t *testing.T) {
+// TestBoostRaisesTheRequestOfAStartingPod: a note on a pod is parsed as it was written, and no other text is a boost.
+func TestBoostRaisesTheRequestOfAStartingPod(t *testing.T) {
 	b := podplan.Boost{Until: "60s", After: map[string]podplan.Resources{"main": {CPU: 500}, "proxy": {CPU: 100, CPULimit: 200}}}
 	const text = "60s main=500 proxy=100/200"
 	if b.String() != text {

@@ -31,8 +31,8 @@ func tuned(more string) string {
 	return strings.Replace(podOfMain(more), `"a":"b"`, `"a":"b","flyball.dev/tuned-by":"Tortoise/shop/web"`, 1)
 }
 
-// TestPatches: requests for which NewPod has no value stay, and so do variables of the owner (fault 10).
-func TestPatches(t *testing.T) {
+// TestPatchOfANewPod: requests for which NewPod has no value stay, and so do variables of the owner (fault 10).
+func TestPatchOfANewPod(t *testing.T) {
 	const owner = `,"resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"memory":"2Gi"}}`
 	const done = `,"resources":{"requests":{"cpu":"400m","memory":"512Mi"},"limits":{"memory":"1Gi"}}`
 	want := podplan.NewPod{Policy: "Tortoise/shop/web", Containers: []podplan.NewContainer{{Name: "main", CPU: 400, Memory: 512 * mebi}}}
@@ -269,7 +269,8 @@ func quantityIn(c gjson.Result, at string) resource.Quantity {
 	return resource.Quantity{}
 }
 
-// TestPodsStayValid: for any pod and wish, no limit falls below its request, nothing is added or removed, the class of
+// TestPodsStayValid: for any pod and wish, no limit falls below its request, nothing is added or removed, the class
+// of
 // service stays, and the pod has the wanted values.
 func TestPodsStayValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -43,7 +43,7 @@ func limited(cpu int64) func(*podplan.Pod) {
 	return func(p *podplan.Pod) { p.Containers[0].CPULimit = cpu }
 }
 
-func TestPlans(t *testing.T) {
+func TestResizePlanFollowsItsWish(t *testing.T) {
 	guaranteed := podplan.Resources{CPU: 1000, CPULimit: 1000, Memory: gi, MemoryLimit: gi}
 	for _, test := range []struct {
 		reason  string
@@ -252,9 +252,10 @@ func reasons(kept map[*podplan.Pod]string) string {
 	return strings.Join(all, ", ")
 }
 
-// TestGivingBackWhatWasCreated: a pod that was never changed in place stays as it is if a change is impossible or would
+// TestRestoreRemovesCreatedFields: a pod that was never changed in place stays as it is if a change is impossible or
+// would
 // restart it.
-func TestGivingBackWhatWasCreated(t *testing.T) {
+func TestRestoreRemovesCreatedFields(t *testing.T) {
 	original := podplan.Sizes{"main": owner}
 	for _, test := range []struct {
 		reason  string

@@ -28,7 +28,7 @@ func in(t *testing.T, kind, limits, quota string) podplan.Room {
 	return r
 }
 
-func TestRoom(t *testing.T) {
+func TestRoomIsBoundedByQuotasAndRanges(t *testing.T) {
 	// The pod requests 400m and 700Mi, limited to 1500m and 1400Mi, plus its overhead: two containers and a sidecar run
 	// at the same time, after an init container.
 	const pod = `{"spec":{"containers":[
@@ -88,7 +88,7 @@ func TestContainersWithoutALimit(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeRead(t *testing.T) {
+func TestUnreadableRangesQuotasAndContainersAreErrors(t *testing.T) {
 	if _, err := podplan.RangesOf([]byte(`{"spec":{"limits":[{"min":{"cpu":{}}}]}}`)); err == nil {
 		t.Error("a LimitRange without numbers was read")
 	}

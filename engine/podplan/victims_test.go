@@ -9,9 +9,10 @@ const now = 1_000_000
 
 func node(name string) *Node { return &Node{Name: name, Labels: map[string]string{"zone": name[:1]}} }
 
-// TestVictims has one pair of pods for each property that the ReplicaSet controller compares, in the controller's
+// TestVictimsOfAScaleDown has one pair of pods for each property that the ReplicaSet controller compares, in the
+// controller's
 // order. By all later properties, the other pod of the pair would be deleted first.
-func TestVictims(t *testing.T) {
+func TestVictimsOfAScaleDown(t *testing.T) {
 	ready := Pod{Assigned: true, Phase: Running, Ready: true, Changed: now - 1000, Created: now - 1000, Node: node("a1"), UID: "m"}
 	with := func(name string, edit func(*Pod)) *Pod {
 		p := ready
@@ -67,7 +68,7 @@ func TestCostsAreReadAsTheControllerReadsThem(t *testing.T) {
 	}
 }
 
-func TestSpreads(t *testing.T) {
+func TestSpreadBalancesDomains(t *testing.T) {
 	a, b := node("a1"), node("b1")
 	f := &Fleet{Own: "me"}
 	for i, n := range []*Node{a, a, a, b, nil} {

@@ -52,7 +52,7 @@ func TestSelectionOfJudgesAndOthers(t *testing.T) {
 	}
 }
 
-func TestWants(t *testing.T) {
+func TestPolicyWantsTheCapabilitiesThatItNeeds(t *testing.T) {
 	p := &policy.Policy{Needs: []v1alpha1.Capability{v1alpha1.CapabilityScale, v1alpha1.CapabilitySuspend}}
 	if !p.Wants(v1alpha1.CapabilityScale) || !p.Wants(v1alpha1.CapabilitySuspend) || p.Wants(v1alpha1.CapabilityResources) {
 		t.Errorf("of %v others are wanted", p.Needs)

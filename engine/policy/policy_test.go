@@ -48,7 +48,7 @@ func TestContextReturnsKnownKinds(t *testing.T) {
 }
 
 // The test covers a template's object and its annotation keys.
-func TestTemplates(t *testing.T) {
+func TestTemplateHasObjectAndAnnotationKeys(t *testing.T) {
 	made := &policy.Template{GroupVersionKind: schema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"},
 		Namespace: "shop", Name: "web", Annotations: []string{"a"}}
 	other := made.Ref()

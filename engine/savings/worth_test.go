@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/savings"
 )
 
-func TestWorth(t *testing.T) {
+func TestSavingsAreWorthMoneyAndCO2(t *testing.T) {
 	for _, c := range []struct {
 		price, co2   string
 		heads, cells []string

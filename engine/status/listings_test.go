@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/status"
 )
 
-func TestListings(t *testing.T) {
+func TestListingsAreSortedAndBounded(t *testing.T) {
 	l := status.NewListings()
 	l.Require("Schedule.flyball.dev")
 	ready := func(want string) {

@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/test/worldtest"
 )
 
-func TestUnseen(t *testing.T) {
+func TestOwnWriteIsUnseenUntilTheWatchDeliversIt(t *testing.T) {
 	u, ref := newInflight(), webs(0)
 	check := func(when, version string, behind bool) {
 		t.Helper()

@@ -107,7 +107,7 @@ func TestManifestBelongsToItsTrigger(t *testing.T) {
 	}
 }
 
-func TestCovers(t *testing.T) {
+func TestManifestCoversTheLiveObject(t *testing.T) {
 	tests := []struct {
 		live, template string
 		want           bool

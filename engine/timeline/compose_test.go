@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-func TestCalendar(t *testing.T) {
+func TestCalendarComposesWithWindows(t *testing.T) {
 	holidays := mustCalendar(t, "holidays", timeline.CalendarSpec{
 		TimeZone: "Europe/Berlin",
 		Dates: []v1alpha1.CalendarDate{
@@ -120,7 +120,7 @@ func TestWindowsThatTouchHaveNoTransitionBetween(t *testing.T) {
 	}
 }
 
-func TestOverride(t *testing.T) {
+func TestOverrideReplacesTheTimelineBelow(t *testing.T) {
 	base := mustPair(t, "0 8 * * 1-5", "0 20 * * 1-5", "UTC")
 	closed := mustCalendar(t, "closed", timeline.CalendarSpec{
 		Dates: []v1alpha1.CalendarDate{{Date: "2026-06-16", Name: "outing"}, {Date: "2026-06-18"}},
@@ -140,7 +140,7 @@ func TestOverride(t *testing.T) {
 	check(t, timeline.Override(base), []moment{monday})
 }
 
-func TestNot(t *testing.T) {
+func TestNotInvertsATimeline(t *testing.T) {
 	night := mustWindow(t, v1alpha1.Window{Name: "night", Days: []v1alpha1.Day{"Mon"}, From: "20:00", To: "08:00"}, "UTC")
 	check(t, timeline.Not(night), []moment{
 		{"2026-06-15T21:00:00Z", false, "2026-06-15T20:00:00Z", "2026-06-16T08:00:00Z", "night"},
@@ -156,7 +156,7 @@ func TestNot(t *testing.T) {
 	check(t, timeline.Union(), []moment{{"2026-06-16T08:00:00Z", false, "", "", ""}})
 }
 
-func TestString(t *testing.T) {
+func TestStringDescribesATimeline(t *testing.T) {
 	const zone = "Europe/Skopje"
 	workdays := []v1alpha1.Day{"Fri", "Mon", "Tue", "Wed", "Thu"}
 	nights := v1alpha1.Window{Name: "nights", Days: workdays, From: "20:00", To: "08:00"}

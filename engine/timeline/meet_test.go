@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-func TestApart(t *testing.T) {
+func TestTimelinesThatNeverMeet(t *testing.T) {
 	window := func(spec v1alpha1.Window) timeline.Timeline { return mustWindow(t, spec, "Europe/Skopje") }
 	days := func(from, to string, on ...v1alpha1.Day) timeline.Timeline {
 		return window(v1alpha1.Window{Days: on, From: from, To: to})

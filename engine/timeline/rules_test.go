@@ -33,7 +33,7 @@ func check(t *testing.T, line timeline.Timeline, moments []moment) {
 	}
 }
 
-func TestPair(t *testing.T) {
+func TestPairFollowsTheLastCronThatFired(t *testing.T) {
 	tests := []struct {
 		reason         string
 		up, down, zone string
@@ -124,7 +124,7 @@ func TestPair(t *testing.T) {
 	}
 }
 
-func TestWindow(t *testing.T) {
+func TestWindowOpensAndClosesByRule(t *testing.T) {
 	const hour = time.Hour
 	tests := []struct {
 		reason  string

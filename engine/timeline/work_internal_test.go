@@ -22,7 +22,8 @@ func (c counted) look(at int64, d direction) (bool, int64) {
 	return c.node.look(at, d)
 }
 
-// TestEndlessWindowsAreNotSearched: windows of ten years must not delay others by a search for their end. Windows with
+// TestEndlessWindowsAreNotSearched: windows of ten years must not delay others by a search for their end. Windows
+// with
 // overlapping openings in any zone are known to be endless, and a union of many short runs stops after a bounded number
 // of looks.
 func TestEndlessWindowsAreNotSearched(t *testing.T) {
@@ -54,9 +55,9 @@ func TestEndlessWindowsAreNotSearched(t *testing.T) {
 	}
 }
 
-// TestWhatIsAskedRarelyIsNotSearched: the ends of unions made by Any, and of timelines below calendars, are searched
+// TestEndsOfUnionsAreSearchedOnDemand: the ends of unions made by Any, and of timelines below calendars, are searched
 // only on demand. A policy may have as many of these timelines as windows, and each search may need many looks.
-func TestWhatIsAskedRarelyIsNotSearched(t *testing.T) {
+func TestEndsOfUnionsAreSearchedOnDemand(t *testing.T) {
 	looks := 0
 	part := func(on ...v1alpha1.Day) Timeline {
 		w, errs := ParseWindow(v1alpha1.Window{Days: on, From: "00:00", To: "24:00"}, time.UTC, field.NewPath("w"))

@@ -22,9 +22,10 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// TestChangesAreToldTogether: the first numbers are not announced. Changes within ten minutes of an event wait for the
+// TestChangesWithinTenMinutesShareOneEvent: the first numbers are not announced. Changes within ten minutes of an
+// event wait for the
 // next event.
-func TestChangesAreToldTogether(t *testing.T) {
+func TestChangesWithinTenMinutesShareOneEvent(t *testing.T) {
 	var a told
 	for _, step := range []struct {
 		after  time.Duration
@@ -51,9 +52,10 @@ func TestChangesAreToldTogether(t *testing.T) {
 	}
 }
 
-// TestAnAutoscalerIsToldBesideItsTarget: a target and its autoscaler are written one after the other. Each change is
+// TestAutoscalerAndTargetAreAnnouncedSeparately: a target and its autoscaler are written one after the other. Each
+// change is
 // announced for its own object, once all pods have it.
-func TestAnAutoscalerIsToldBesideItsTarget(t *testing.T) {
+func TestAutoscalerAndTargetAreAnnouncedSeparately(t *testing.T) {
 	events := &heard{}
 	l := &Loop{opts: Options{Events: events}, world: world.New(selector.Scope{})}
 	ref := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
@@ -83,9 +85,10 @@ func TestAnAutoscalerIsToldBesideItsTarget(t *testing.T) {
 	}
 }
 
-// TestABudgetThatHoldsForLongIsToldOnce: a held target is announced after an hour, and again only if it was released in
+// TestTargetHeldByABudgetIsAnnouncedOnceAfterAnHour: a held target is announced after an hour, and again only if it
+// was released in
 // between.
-func TestABudgetThatHoldsForLongIsToldOnce(t *testing.T) {
+func TestTargetHeldByABudgetIsAnnouncedOnceAfterAnHour(t *testing.T) {
 	events, clock := &heard{}, clocktesting.NewFakePassiveClock(noon)
 	l := &Loop{opts: Options{Events: events}, world: world.New(selector.Scope{}), pods: clock}
 	ref := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
@@ -108,9 +111,9 @@ func TestABudgetThatHoldsForLongIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestARollOutThatIsTakenBackIsToldOnce: a roll-out is announced once, and not by a manager that started after it was
+// TestRolledBackRollOutIsAnnouncedOnce: a roll-out is announced once, and not by a manager that started after it was
 // taken back.
-func TestARollOutThatIsTakenBackIsToldOnce(t *testing.T) {
+func TestRolledBackRollOutIsAnnouncedOnce(t *testing.T) {
 	events := &heard{}
 	l := &Loop{opts: Options{Events: events}, world: world.New(selector.Scope{})}
 	ref := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}

@@ -22,10 +22,11 @@ func tortoise(name string, priority int32, names ...string) policy.Object {
 	return p
 }
 
-// TestWhatIsTuned: objects of any kind with resources in its adapter are tuned (fault 9), in the namespace of the
+// TestEachObjectIsTunedByThePolicyOfHighestPriority: objects of any kind with resources in its adapter are tuned
+// (fault 9), in the namespace of the
 // policy. Each object is tuned by the selecting policy with the highest priority. Autoscalers and sleeping objects are
 // not tuned.
-func TestWhatIsTuned(t *testing.T) {
+func TestEachObjectIsTunedByThePolicyOfHighestPriority(t *testing.T) {
 	library, err := adapters.All()
 	if err != nil {
 		t.Fatal(err)
@@ -67,8 +68,9 @@ func TestWhatIsTuned(t *testing.T) {
 
 var tuned = workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
 
-// TestNobodyIsToldOfHalfARound: a status that is written during a round has the totals of the last complete round.
-func TestNobodyIsToldOfHalfARound(t *testing.T) {
+// TestStatusHasTotalsOfTheLastCompleteRound: a status that is written during a round has the totals of the last
+// complete round.
+func TestStatusHasTotalsOfTheLastCompleteRound(t *testing.T) {
 	m, err := world.NewMemory(world.Lists{Scope: world.Scope("", nil), Namespaces: []*workload.Object{{Name: "shop"}},
 		Policies: []policy.Object{tortoise("tuned", 0)}})
 	if err != nil {

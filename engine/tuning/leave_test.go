@@ -40,10 +40,11 @@ type scholar struct {
 
 func (s scholar) Keep() []byte { return []byte(s.knows) }
 
-// TestWhatIsKeptOfATargetThatIsNotTunedAnyMore: while the policy exists and the adapter does not, the checkpoint is
+// TestCheckpointOutlivesTheAdapterAndNotThePolicy: while the policy exists and the adapter does not, the checkpoint
+// is
 // kept and the Recommendation is deleted. Both are deleted once the policy is deleted, or once the adapter is back and
 // the target is still not tuned.
-func TestWhatIsKeptOfATargetThatIsNotTunedAnyMore(t *testing.T) {
+func TestCheckpointOutlivesTheAdapterAndNotThePolicy(t *testing.T) {
 	const before, learnt = "before", "learnt"
 	for _, tc := range []struct {
 		reason       string

@@ -69,8 +69,8 @@ func TestSeriesGoWithTheirPolicies(t *testing.T) {
 	check(map[string]float64{}, map[string]float64{})
 }
 
-// TestSeriesOfWhatIsAway: a source without an answer, and a blind autoscaler, differ from healthy ones.
-func TestSeriesOfWhatIsAway(t *testing.T) {
+// TestSeriesOfAbsentObjectsDisappear: a source without an answer, and a blind autoscaler, differ from healthy ones.
+func TestSeriesOfAbsentObjectsDisappear(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m, err := NewMetrics(registry)
 	if err != nil {
@@ -106,9 +106,10 @@ func TestSeriesOfWhatIsAway(t *testing.T) {
 	check(map[string]float64{}, map[string]float64{})
 }
 
-// TestNumbersAreToldApart: the owner's, actual, proposed and applied numbers have different names, and savings are
+// TestOwnActualProposedAndAppliedNumbersHaveSeparateMetrics: the owner's, actual, proposed and applied numbers have
+// different names, and savings are
 // positive if something is saved. The system that Flyball can replace has its counters reversed (fault 8).
-func TestNumbersAreToldApart(t *testing.T) {
+func TestOwnActualProposedAndAppliedNumbersHaveSeparateMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m, err := NewMetrics(registry)
 	if err != nil {

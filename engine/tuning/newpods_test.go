@@ -10,8 +10,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhatWasToldOfNewPodsBefore: earlier numbers are used only for the same object and the same policy.
-func TestWhatWasToldOfNewPodsBefore(t *testing.T) {
+// TestEarlierNumbersNeedTheSameObjectAndPolicy: earlier numbers are used only for the same object and the same
+// policy.
+func TestEarlierNumbersNeedTheSameObjectAndPolicy(t *testing.T) {
 	l := leaving(t, "")
 	told := &v1alpha1.Recommendation{}
 	told.Namespace, told.Name = web.Namespace, workload.CompanionName(web)

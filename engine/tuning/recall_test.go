@@ -137,7 +137,8 @@ func TestAHistoryIsTakenOverOnce(t *testing.T) {
 	}
 }
 
-// TestAHistoryThatCannotBeRead: the fault is reported, and the history is read again later. Meanwhile learning goes on.
+// TestAHistoryThatCannotBeRead: the fault is reported, and the history is read again later. Meanwhile learning goes
+// on.
 // A history that reaches further back than the learnt samples then replaces them.
 func TestAHistoryThatCannotBeRead(t *testing.T) {
 	s := newStand(noon.Add(-24*time.Hour), noon.Add(24*time.Hour))
@@ -164,9 +165,10 @@ func TestAHistoryThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestWhatWasLearntStays: learnt samples stay if a server has fewer samples, or none. A missing history of a new target
+// TestLearntSamplesStayIfTheServerHasFewer: learnt samples stay if a server has fewer samples, or none. A missing
+// history of a new target
 // is no fault; a history without replicas is a fault.
-func TestWhatWasLearntStays(t *testing.T) {
+func TestLearntSamplesStayIfTheServerHasFewer(t *testing.T) {
 	s := newStand(noon.Add(-time.Hour), noon)
 	s.pupil.Observe(workload.Sample{At: noon.Add(-90 * time.Minute)}, workload.Sample{At: noon})
 	s.round(t, noon)

@@ -16,8 +16,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhatIsLeftIsFoundAgain: whichever deletion fails or is not reached, the next manager finds the target.
-func TestWhatIsLeftIsFoundAgain(t *testing.T) {
+// TestNextManagerFinishesFailedDeletions: whichever deletion fails or is not reached, the next manager finds the
+// target.
+func TestNextManagerFinishesFailedDeletions(t *testing.T) {
 	web := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
 	meta := metav1.ObjectMeta{Namespace: "shop", Name: workload.CompanionName(web)}
 	scheme := runtime.NewScheme()

@@ -39,8 +39,8 @@ func at(pods map[string]measure.Pod) map[types.NamespacedName]measure.Pod {
 	return all
 }
 
-// TestSamples: the samples of a measurement.
-func TestSamples(t *testing.T) {
+// TestMeasurementBecomesSamples: the samples of a measurement.
+func TestMeasurementBecomesSamples(t *testing.T) {
 	hour := noon.Add(-time.Hour).Unix()
 	killed := podplan.Container{Name: "app", Resources: podplan.Resources{MemoryLimit: 1 << 30}, KilledAt: noon.Unix()}
 	long := killed
@@ -103,8 +103,9 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// TestStarts: the start time of a pod is counted once, and only for pods created while the manager runs.
-func TestStarts(t *testing.T) {
+// TestStartTimeOfAPodIsCountedOnce: the start time of a pod is counted once, and only for pods created while the
+// manager runs.
+func TestStartTimeOfAPodIsCountedOnce(t *testing.T) {
 	born := noon.Unix()
 	pod := func(name string, created, ready int64) *podplan.Pod {
 		return &podplan.Pod{Name: name, UID: name, Ready: true, Created: born + created, Changed: born + ready}
@@ -130,8 +131,8 @@ func TestStarts(t *testing.T) {
 	}
 }
 
-// TestNamesOfWhatBelongsToTargets: the names of objects that belong to targets are valid and distinct.
-func TestNamesOfWhatBelongsToTargets(t *testing.T) {
+// TestNamesOfObjectsThatBelongToTargets: the names of objects that belong to targets are valid and distinct.
+func TestNamesOfObjectsThatBelongToTargets(t *testing.T) {
 	ref := func(group, kind, name string) workload.Ref {
 		return workload.Ref{GroupKind: schema.GroupKind{Group: group, Kind: kind}, Namespace: "shop", Name: name}
 	}
@@ -148,9 +149,10 @@ func TestNamesOfWhatBelongsToTargets(t *testing.T) {
 	}
 }
 
-// TestWhatPodsRequest: the mean is taken over ready pods and over containers with a request. The extremes are taken
+// TestMeanOfReadyPodsAndExtremesOfAllPods: the mean is taken over ready pods and over containers with a request. The
+// extremes are taken
 // over all pods.
-func TestWhatPodsRequest(t *testing.T) {
+func TestMeanOfReadyPodsAndExtremesOfAllPods(t *testing.T) {
 	container := func(name string, cpu int64) podplan.Container {
 		return podplan.Container{Name: name, Resources: podplan.Resources{CPU: cpu, Memory: 1000 - cpu}}
 	}

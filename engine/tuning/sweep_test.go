@@ -13,10 +13,11 @@ type indebted struct{ paidUp }
 func (indebted) Owes(workload.Ref) bool { return true }
 func (indebted) OwesAny() bool          { return true }
 
-// TestWhatAnEarlierManagerHasLeft: the Recommendation of a target that lost its policy, or its adapter, while no
+// TestRecommendationsLeftByAnEarlierManagerAreSwept: the Recommendation of a target that lost its policy, or its
+// adapter, while no
 // manager ran is deleted, because new pods would use it. The checkpoint stays if the policy exists and the adapter may
 // come back.
-func TestWhatAnEarlierManagerHasLeft(t *testing.T) {
+func TestRecommendationsLeftByAnEarlierManagerAreSwept(t *testing.T) {
 	const before = "before"
 	for _, tc := range []struct {
 		reason   string

@@ -93,7 +93,7 @@ func TestPlacesReachScheduledObjects(t *testing.T) {
 	}
 }
 
-func TestPatch(t *testing.T) {
+func TestPatchWritesTheWakeMark(t *testing.T) {
 	until := time.Date(2037, 5, 11, 23, 30, 0, 0, time.FixedZone("", 7200))
 	for _, test := range []struct {
 		until        time.Time

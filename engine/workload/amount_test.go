@@ -30,7 +30,7 @@ func TestAmountNamesTextsAndCapacity(t *testing.T) {
 }
 
 // Requests and limits of each component are kept apart, in the order of the components' names.
-func TestAllocations(t *testing.T) {
+func TestAllocationsAreReadByComponent(t *testing.T) {
 	var all workload.Allocations
 	all = all.Set("web", false, workload.CPU, 1).Set("proxy", false, workload.Memory, 2).Set("web", true, workload.CPU, 3).Set("web", true,
 		workload.Memory, 4)

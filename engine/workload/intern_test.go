@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-func TestInterner(t *testing.T) {
+func TestInternerSharesEqualTexts(t *testing.T) {
 	in := NewInterner()
 	a, b := in.Bytes([]byte("shop")), in.String(strings.Clone("shop"))
 	if unsafe.StringData(a) != unsafe.StringData(b) {

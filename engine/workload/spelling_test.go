@@ -6,7 +6,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-func TestNearest(t *testing.T) {
+func TestNearestSuggestsASpelling(t *testing.T) {
 	fields := []string{"replicas", "replica", "selector", "template", "paused", "app"}
 	tests := []struct{ name, want string }{
 		{"replcias", "replicas"},

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-func TestNames(t *testing.T) {
+func TestNamesOfWorkloadsAreUnique(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{Ref{schema.GroupKind{Group: "apps", Kind: "Deployment"}, "shop", "web"}.String(), "Deployment.apps/shop/web"},
 		{Ref{GroupKind: schema.GroupKind{Kind: "Node"}, Name: "n"}.String(), "Node/n"},
@@ -61,7 +61,7 @@ func compareInts(i, j int) int {
 	return 0
 }
 
-func TestPairs(t *testing.T) {
+func TestPairsAreSortedByKey(t *testing.T) {
 	if NewPairs(nil) != nil || NewPairs(map[string]string{}) != nil {
 		t.Error("pairs of nothing")
 	}
@@ -80,7 +80,7 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-func TestClamp(t *testing.T) {
+func TestClampKeepsANumberWithinBounds(t *testing.T) {
 	n := func(n int64) *int64 { return &n }
 	for _, c := range []struct {
 		b       Bounds
@@ -125,7 +125,7 @@ func TestSizeOf(t *testing.T) {
 	}
 }
 
-func TestCapacity(t *testing.T) {
+func TestCapacityComparesSizes(t *testing.T) {
 	o := Observed{Components: []Component{{Replicas: 3}, {Replicas: 5, Minimum: 1}}}
 	suspendable := o
 	suspendable.CanSuspend = true
@@ -143,7 +143,7 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-func TestAsleep(t *testing.T) {
+func TestAsleepIsAtZeroOrSuspended(t *testing.T) {
 	for mode, want := range map[SizeMode]bool{SizeOwn: false, SizeSleep: true, SizeAtMost: true, SizePercent: true, SizeExactly: false} {
 		if got := (Plan{Size: &Claim[Size]{Value: Size{Mode: mode}}}).Asleep(); got != want {
 			t.Errorf("mode %d: got %t", mode, got)
@@ -155,7 +155,7 @@ func TestAsleep(t *testing.T) {
 }
 
 // The test walks all sets of actions.
-func TestChange(t *testing.T) {
+func TestChangeListsItsActions(t *testing.T) {
 	names := []string{"Create", "Delete", "RollOut", "Scale"}
 	for c := range Change(16) {
 		var want []string

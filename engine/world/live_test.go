@@ -107,7 +107,7 @@ func web(name string) workload.Ref {
 	return workload.Ref{GroupKind: deployments, Namespace: "shop", Name: name}
 }
 
-func TestGovernors(t *testing.T) {
+func TestWorldFindsGovernorsOfTargets(t *testing.T) {
 	k := worldtest.Kind(t, worldtest.Autoscalers)
 	use, live := useKind(t, worldtest.Autoscalers, "")
 	w := world.New(selector.Scope{})

@@ -46,7 +46,7 @@ func useOwners(t *testing.T, keys adapter.Keys) (func(*world.Tx), *world.Live, *
 	return func(tx *world.Tx) { tx.UseKind(&world.Kind{Kind: k, Live: live}) }, live, k
 }
 
-func TestOwners(t *testing.T) {
+func TestWorldFindsOwnersOfObjects(t *testing.T) {
 	use, live, k := useOwners(t, adapter.Keys{Owned: true})
 	w := world.New(selector.Scope{})
 	update(w, use)

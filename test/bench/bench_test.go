@@ -25,7 +25,7 @@ func BenchmarkDecide(b *testing.B) {
 	b.Run("settled", func(b *testing.B) { d.benchmark(b, d.asleep) })
 }
 
-func TestMedian(t *testing.T) {
+func TestMedianOfValues(t *testing.T) {
 	for want, values := range map[float64][]float64{3: {3}, 2: {1, 9, 2}, 2.5: {9, 2, 3, 1}} {
 		before := append([]float64(nil), values...)
 		if got := median(values); got != want {
@@ -169,7 +169,7 @@ func TestNightsMatchSchedule(t *testing.T) {
 	}
 }
 
-func TestPercentile(t *testing.T) {
+func TestPercentileOfValues(t *testing.T) {
 	values := make([]float64, 201)
 	for i := range values {
 		values[i] = float64(200 - i)

@@ -134,7 +134,7 @@ func TestClustersSideBySide(t *testing.T) {
 	mustKubectl(t, two, "get", "namespaces")
 }
 
-func TestUsers(t *testing.T) {
+func TestUsersHaveOnlyTheirRights(t *testing.T) {
 	c := start(t, cluster.Options{})
 	mustKubectl(t, c, "create", "clusterrole", "see-pods", "--verb=list", "--resource=pods")
 	mustKubectl(t, c, "create", "clusterrolebinding", "on-call", "--clusterrole=see-pods", "--group=oncall")
@@ -187,7 +187,7 @@ func TestOutageKeepsData(t *testing.T) {
 	}
 }
 
-func TestWorkloads(t *testing.T) {
+func TestWorkloadsLevelRunsPods(t *testing.T) {
 	c := start(t, cluster.Options{Level: cluster.LevelWorkloads, HighQPS: true, Audit: true, Nodes: 4})
 	apply(t, c, deployment)
 	mustKubectl(t, c, "rollout", "status", "deployment", "web", "--timeout", "30s")
@@ -252,7 +252,7 @@ func TestWorkloads(t *testing.T) {
 	})
 }
 
-func TestMetrics(t *testing.T) {
+func TestMetricsLevelMeasuresPods(t *testing.T) {
 	c := start(t, cluster.Options{Level: cluster.LevelMetrics, Nodes: 3})
 	apply(t, c, deployment)
 	apply(t, c, `{"apiVersion":"autoscaling.k8s.io/v1","kind":"VerticalPodAutoscaler","metadata":{"name":"web"},

@@ -79,7 +79,7 @@ func TestSelectComponents(t *testing.T) {
 	}
 }
 
-func TestEdits(t *testing.T) {
+func TestSourceEditsApplyOrFail(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		edit     func(string) (string, error)

@@ -45,7 +45,7 @@ func monday(t *testing.T) time.Time {
 	return begin
 }
 
-func TestTransitions(t *testing.T) {
+func TestTransitionsOfAWeek(t *testing.T) {
 	tests := map[string]struct {
 		week *week
 		want []int
@@ -78,7 +78,7 @@ func tracked(t *testing.T, w *week, seen ...[2]float64) *track {
 	return &r.snapshot()[0]
 }
 
-func TestRecorder(t *testing.T) {
+func TestRecorderHasEachStateChange(t *testing.T) {
 	tr := tracked(t, &officeHours, [2]float64{1, 0}, [2]float64{2, 0}, [2]float64{3, 2}, [2]float64{4, 3})
 	var got []string
 	for _, c := range tr.history {
@@ -95,7 +95,7 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
-func TestKept(t *testing.T) {
+func TestKeptPromisesNeedStatesOnTime(t *testing.T) {
 	const rate = 3600 // an hour a second
 	good := [][2]float64{{0, 0}, {8.1, 3}, {20.1, 0}, {32, 3}, {44, 0}, {56, 3}, {68, 0}, {104, 3}, {116, 0}, {176, 3}}
 	changed := func(i int, to [2]float64) [][2]float64 {
@@ -129,7 +129,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-func TestRestored(t *testing.T) {
+func TestRestoredObjectEqualsTheOriginal(t *testing.T) {
 	const before = `{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: a, resourceVersion: "1", generation: 1,
 		annotations: {deprecated.daemonset.template.generation: "1"}}, spec: {template: {spec: {nodeSelector: {os: linux}}}}, status: {numberReady: 3}}`
 	tests := map[string]struct {
@@ -152,7 +152,7 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-func TestChart(t *testing.T) {
+func TestChartDrawsStates(t *testing.T) {
 	s := newScreen(os.Stdout, true)
 	tr := tracked(t, &officeHours, [2]float64{0, 0}, [2]float64{7.1, 3}, [2]float64{21.1, 1}, [2]float64{32, 3})
 	tests := map[string]struct {
@@ -202,7 +202,7 @@ func TestLiveTableFits(t *testing.T) {
 	}
 }
 
-func TestFit(t *testing.T) {
+func TestFitPadsAndCutsText(t *testing.T) {
 	for text, want := range map[string]string{"ab": "ab  ", "abcd": "abcd", "äöüßx": "äöü…"} {
 		if got := fit(text, 4); got != want {
 			t.Errorf("fit(%q) is %q, want %q", text, got, want)
@@ -243,7 +243,7 @@ func TestCountRequests(t *testing.T) {
 	}
 }
 
-func TestSleeps(t *testing.T) {
+func TestWeekHasItsNextSleep(t *testing.T) {
 	begin := monday(t)
 	for want, w := range map[string]*week{"2037-05-18T20:00:00+02:00": &officeHours, "2037-05-18T21:00:00+02:00": &dataFirst,
 		"2037-05-18T22:00:00+02:00": &shopOpen} {

@@ -91,7 +91,7 @@ const answer = `error: failed to patch image update to pod template: admission w
 Deployment.apps/flyball-demo/web refused: ChangeFreeze/flyball-demo/holiday denies RollOut: no changes around the holiday (contact #release; see
 https://wiki.example.com/freeze). Next allowed: 2037-05-15T12:00:00+02:00 (Europe/Berlin)`
 
-func TestJudged(t *testing.T) {
+func TestExpectedRefusalsAreJudged(t *testing.T) {
 	tests := map[string]struct {
 		refused bool
 		printed string
@@ -122,7 +122,7 @@ func TestJudged(t *testing.T) {
 	}
 }
 
-func TestPermit(t *testing.T) {
+func TestPermittedChangeIsRecognised(t *testing.T) {
 	app := func(image, replicas, revision string) string {
 		return fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, annotations: {deployment.kubernetes.io/revision: "%s"}},
 			spec: {replicas: %s, template: {spec: {containers: [{name: main, image: "%s"}]}}}}`, revision, replicas, image)
@@ -273,7 +273,7 @@ func TestTransitionsIn(t *testing.T) {
 	}
 }
 
-func TestOutput(t *testing.T) {
+func TestOutputOfKubectlIsQuoted(t *testing.T) {
 	for name, tt := range map[string]struct {
 		printed string
 		well    bool
@@ -288,7 +288,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-func TestWrap(t *testing.T) {
+func TestWrapBreaksLongLines(t *testing.T) {
 	got := wrap("NAME   AGE\na line that is too long\naWordThatIsTooLong b\n", 10)
 	if diff := cmp.Diff([]string{"NAME   AGE", "a line", "that is", "too long", "aWordThatIsTooLong", "b"}, got); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)

@@ -16,8 +16,8 @@ func TestPodsForALoad(t *testing.T) {
 	}
 }
 
-// TestDay checks that over a weekday the load is 2.25 cores on average, whatever the setting.
-func TestDay(t *testing.T) {
+// TestWeekdayLoadHasItsAverage checks that over a weekday the load is 2.25 cores on average, whatever the setting.
+func TestWeekdayLoadHasItsAverage(t *testing.T) {
 	begin := monday(t)
 	few := setting{milliCPU: 500, memory: 1 << 29, maximum: 20, percent: 80}
 	wide := setting{milliCPU: 1000, memory: 1 << 30, maximum: 20, percent: 50}

@@ -22,9 +22,10 @@ import (
 	"flyball.dev/flyball/engine/admit/evaluate"
 )
 
-// TestEvaluate checks that the chart has no part of the evaluate API unless it is enabled, and that it then grants only
+// TestChartGrantsTheEvaluateAPIOnlyIfEnabled checks that the chart has no part of the evaluate API unless it is
+// enabled, and that it then grants only
 // the necessary rights.
-func TestEvaluate(t *testing.T) {
+func TestChartGrantsTheEvaluateAPIOnlyIfEnabled(t *testing.T) {
 	const on = "evaluate.enabled=true"
 	reviews := func(args ...string) (all []string) {
 		for _, rule := range rules(t, find(t, render(t, args...), "ClusterRole", "flyball-base")) {

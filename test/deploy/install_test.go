@@ -30,9 +30,10 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// TestInstallation takes the chart through its life: install, sleep and wake, upgrade, and uninstall while a target is
+// TestChartInstallsUpgradesAndUninstalls takes the chart through its life: install, sleep and wake, upgrade, and
+// uninstall while a target is
 // asleep. The manager has only the rights and the webhook of the chart.
-func TestInstallation(t *testing.T) {
+func TestChartInstallsUpgradesAndUninstalls(t *testing.T) {
 	s := &stage{T: t, whole: t, ctx: t.Context(), clock: clocktesting.NewFakeClock(evening.Add(-time.Hour)), port: harness.FreePort(t),
 		stop: func() {}}
 	// The pods find no node, so the test does their work.

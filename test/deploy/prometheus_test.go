@@ -8,9 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TestPrometheus checks that the manager gets the server, its token and custom queries, and none of them without a
+// TestManagerGetsPrometheusServerTokenAndQueries checks that the manager gets the server, its token and custom
+// queries, and none of them without a
 // server.
-func TestPrometheus(t *testing.T) {
+func TestManagerGetsPrometheusServerTokenAndQueries(t *testing.T) {
 	manager := func(args ...string) (d appsv1.Deployment) {
 		t.Helper()
 		obj := find(t, render(t, args...), "Deployment", "flyball")

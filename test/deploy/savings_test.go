@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestSavings checks that the manager gets exactly those rates of money and CO2 that are set.
-func TestSavings(t *testing.T) {
+// TestManagerGetsTheRatesOfMoneyAndCO2 checks that the manager gets exactly those rates of money and CO2 that are
+// set.
+func TestManagerGetsTheRatesOfMoneyAndCO2(t *testing.T) {
 	for _, c := range []struct {
 		set  string
 		want []string

@@ -15,9 +15,10 @@ import (
 	"flyball.dev/flyball/engine/admit/wakes"
 )
 
-// TestWake checks that the chart has no part of the wake API unless it is enabled, and that it then grants only the
+// TestChartGrantsTheWakeAPIOnlyIfEnabled checks that the chart has no part of the wake API unless it is enabled, and
+// that it then grants only the
 // necessary rights.
-func TestWake(t *testing.T) {
+func TestChartGrantsTheWakeAPIOnlyIfEnabled(t *testing.T) {
 	const on = "wake.enabled=true"
 	granted := func(args ...string) (all []string) {
 		for _, rule := range rules(t, find(t, render(t, args...), "ClusterRole", "flyball-base")) {

@@ -41,8 +41,9 @@ var elsewhere = map[string]string{
 	"docs/wake.md":      "test/integration/cli serves the API that they call",
 }
 
-// TestCommands runs every command of the documents, except listed exceptions, and compares the output with the page.
-func TestCommands(t *testing.T) {
+// TestCommandsOfDocumentsPrintTheirOutput runs every command of the documents, except listed exceptions, and
+// compares the output with the page.
+func TestCommandsOfDocumentsPrintTheirOutput(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)

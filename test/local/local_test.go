@@ -23,7 +23,7 @@ func clientFor(t *testing.T, config *rest.Config) kubernetes.Interface {
 	return client
 }
 
-func TestCluster(t *testing.T) {
+func TestLocalClusterServesAndAudits(t *testing.T) {
 	c := local.Start(t, local.Options{Level: local.LevelAPI, Audit: true})
 	ctx := t.Context()
 	config := c.Config()

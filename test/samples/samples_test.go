@@ -46,7 +46,7 @@ type bench struct {
 	errs map[string][]error
 }
 
-func TestSamples(t *testing.T) {
+func TestSamplesActAsDescribed(t *testing.T) {
 	samples := readAll(t)
 	env, err := harness.Up(t.Context(), local.Options{Level: local.LevelAPI, Log: t.Output()})
 	if err != nil {

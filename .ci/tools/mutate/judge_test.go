@@ -17,9 +17,10 @@ func (t *t) less(a, b, c int) bool {
 func less(a, b int) bool { return a < b }
 `
 
-// TestJudge runs the report of a file of three mutants past lists of equivalents. Columns come unsorted, as gremlins
+// TestMutantsAreComparedWithEquivalents runs the report of a file of three mutants past lists of equivalents.
+// Columns come unsorted, as gremlins
 // writes them.
-func TestJudge(t *testing.T) {
+func TestMutantsAreComparedWithEquivalents(t *testing.T) {
 	root := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(root, "engine/path"), 0o755); err != nil {
 		t.Fatal(err)

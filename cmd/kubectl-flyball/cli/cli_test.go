@@ -80,9 +80,10 @@ func golden(t *testing.T, name, got string) {
 
 var unsafeName = regexp.MustCompile(`[^a-z0-9]+`)
 
-// TestGolden runs the command lines of testdata/commands, one per line as "name: arguments", and compares their
+// TestCommandsMatchGoldenFiles runs the command lines of testdata/commands, one per line as "name: arguments", and
+// compares their
 // outcomes with golden files.
-func TestGolden(t *testing.T) {
+func TestCommandsMatchGoldenFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/commands/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d files of commands, %v", len(files), err)
@@ -118,8 +119,9 @@ func TestGolden(t *testing.T) {
 // reading is an instant before all instants in the documents. The command lines of documents run at this instant.
 var reading = time.Date(2027, 1, 4, 9, 0, 0, 0, time.UTC)
 
-// TestDocuments runs the command lines in documents that need no cluster, and compares the outputs with the documents.
-func TestDocuments(t *testing.T) {
+// TestCommandsInDocumentsMatchTheirOutput runs the command lines in documents that need no cluster, and compares the
+// outputs with the documents.
+func TestCommandsInDocumentsMatchTheirOutput(t *testing.T) {
 	root, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
@@ -163,8 +165,9 @@ func TestREADMEShowsOutputBeforeInstallation(t *testing.T) {
 	}
 }
 
-// TestColors checks that colours appear only on a terminal that shows them, and not if the user disabled them.
-func TestColors(t *testing.T) {
+// TestColorsNeedACapableTerminal checks that colours appear only on a terminal that shows them, and not if the user
+// disabled them.
+func TestColorsNeedACapableTerminal(t *testing.T) {
 	run := func(color bool, more ...string) string {
 		var out bytes.Buffer
 		env := cli.Env{IOStreams: genericiooptions.IOStreams{Out: &out, ErrOut: &out}, Now: func() time.Time { return now }, Color: color}

@@ -26,9 +26,10 @@ func (s *screen) String() string {
 	return s.text.String()
 }
 
-// TestProgress checks that the activity is shown only after a while and only to a person, and that it disappears at the
+// TestProgressIsShownOnlyToAPerson checks that the activity is shown only after a while and only to a person, and
+// that it disappears at the
 // end.
-func TestProgress(t *testing.T) {
+func TestProgressIsShownOnlyToAPerson(t *testing.T) {
 	var out screen
 	p := Env{IOStreams: genericiooptions.IOStreams{ErrOut: &out}, Interactive: true}.startProgress()
 	p.doing("reading deployments")

@@ -28,9 +28,10 @@ func managedBy(manager string) string {
 	return `managedFields: [{manager: ` + manager + `, operation: Update, fieldsV1: {"f:spec": {"f:replicas": {}}}}]`
 }
 
-// TestAppliers checks that doctor finds the object of the GitOps tool behind a target, and whether the tool applies the
+// TestDoctorFindsTheApplierOfATarget checks that doctor finds the object of the GitOps tool behind a target, and
+// whether the tool applies the
 // target's count.
-func TestAppliers(t *testing.T) {
+func TestDoctorFindsTheApplierOfATarget(t *testing.T) {
 	application := func(namespace, name string) string {
 		return "Application.argoproj.io/" + strings.TrimPrefix(namespace+"/"+name, "/")
 	}
@@ -208,7 +209,8 @@ metadata:
 spec: {replicas: 2, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}}}
 `
 
-// TestOwnersThatSleepThemselves checks that an owner is no conflict while a policy suspends it, and is one in any other
+// TestOwnersThatSleepThemselves checks that an owner is no conflict while a policy suspends it, and is one in any
+// other
 // time in which the target sleeps.
 func TestOwnersThatSleepThemselves(t *testing.T) {
 	flux := []string{"GROUP", kustomizationKind.Group, "KIND", "Kustomization", "SPEC", `{prune: true}`, "MANAGER", "kustomize-controller",

@@ -82,8 +82,9 @@ func hooks(t *testing.T, until time.Time) string {
 		base64.StdEncoding.EncodeToString(bundle.Bytes()))
 }
 
-// TestLive checks the findings about the manager, the certificates and the webhook of a cluster.
-func TestLive(t *testing.T) {
+// TestDoctorReportsManagerCertificatesAndWebhook checks the findings about the manager, the certificates and the
+// webhook of a cluster.
+func TestDoctorReportsManagerCertificatesAndWebhook(t *testing.T) {
 	const noHooks = `{"kind":"ValidatingWebhookConfigurationList","apiVersion":"admissionregistration.k8s.io/v1","items":[
 		{"metadata":{"name":"flyball"},"webhooks":[{"name":"validate.flyball.dev","clientConfig":{}}]}]}`
 	lasting := hooks(t, noon.AddDate(1, 0, 0))
@@ -122,8 +123,8 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// TestVersions checks the warnings about versions that do not fit together.
-func TestVersions(t *testing.T) {
+// TestDoctorWarnsOfVersionsThatDoNotFit checks the warnings about versions that do not fit together.
+func TestDoctorWarnsOfVersionsThatDoNotFit(t *testing.T) {
 	group := func(name, version string) string {
 		return fmt.Sprintf(`{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":%q,"versions":[{"groupVersion":"%s/%s","version":%q}]}]}`,
 			name, name, version, version)

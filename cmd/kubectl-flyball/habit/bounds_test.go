@@ -81,9 +81,10 @@ func TestCountsAreRoundedUp(t *testing.T) {
 	}
 }
 
-// TestMaximaServeWhatWasSeen: on the teaching days, no minute of any zone needs more pods than the bounds in force
+// TestMaximaServeTheObservedLoad: on the teaching days, no minute of any zone needs more pods than the bounds in
+// force
 // allow. If the owner's bounds are proposed for all hours, both outcomes are equal.
-func TestMaximaServeWhatWasSeen(t *testing.T) {
+func TestMaximaServeTheObservedLoad(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h, loc := drawn(t)
 		teach, judge, err := h.Split(loc, 0)

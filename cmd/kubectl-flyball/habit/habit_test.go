@@ -80,8 +80,8 @@ func TestReadingsHold(t *testing.T) {
 	}
 }
 
-// TestRefusals: the error for a poor history names the missing part.
-func TestRefusals(t *testing.T) {
+// TestPoorHistoryNamesTheMissingPart: the error for a poor history names the missing part.
+func TestPoorHistoryNamesTheMissingPart(t *testing.T) {
 	gone := func(local time.Time) float64 {
 		if local.Hour() < 4 {
 			return -1
@@ -132,8 +132,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestSplit: whole days of the zone, two thirds to learn from.
-func TestSplit(t *testing.T) {
+// TestSplitUsesTwoThirdsOfWholeDays: whole days of the zone, two thirds to learn from.
+func TestSplitUsesTwoThirdsOfWholeDays(t *testing.T) {
 	berlin := zone(t, "Europe/Berlin")
 	for _, tc := range []struct{ days, learn, teach, judge int }{{22, 0, 14, 7}, {31, 0, 20, 10}, {31, 8, 8, 22}, {15, 7, 7, 7}} {
 		h := history(t, monday.Add(12*time.Hour), tc.days, office)

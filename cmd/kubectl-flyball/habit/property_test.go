@@ -54,9 +54,10 @@ func drawn(t *rapid.T) (h History, loc *time.Location) {
 	return h, loc
 }
 
-// TestNobodyIsMetInTheDaysThatTeach: on the teaching days, the timeline of the windows is never on in a minute of use.
+// TestWindowsAvoidEveryMinuteOfUseOnTeachingDays: on the teaching days, the timeline of the windows is never on in a
+// minute of use.
 // This holds in every zone, and on days on which clocks change.
-func TestNobodyIsMetInTheDaysThatTeach(t *testing.T) {
+func TestWindowsAvoidEveryMinuteOfUseOnTeachingDays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h, loc := drawn(t)
 		teach, judge, err := h.Split(loc, 0)
@@ -129,9 +130,10 @@ func byHand(idle [hoursOfWeek]bool, lead, shortest int) (want [minutesOfWeek]boo
 	return want
 }
 
-// TestWhatIsToleratedIsNotExceeded: the windows contain no more use than is allowed, and leave out no hour that would
+// TestWindowsContainNoMoreUseThanTolerated: the windows contain no more use than is allowed, and leave out no hour
+// that would
 // fit.
-func TestWhatIsToleratedIsNotExceeded(t *testing.T) {
+func TestWindowsContainNoMoreUseThanTolerated(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h, _ := drawn(t)
 		teach, _, err := h.Split(time.UTC, 0)

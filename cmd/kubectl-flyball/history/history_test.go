@@ -18,9 +18,10 @@ var noon = time.Date(2037, 5, 11, 12, 0, 0, 0, time.UTC)
 
 func silent(string) {}
 
-// TestUnits checks that both formats give the same samples, with numbers and with quantities, and that the samples are
+// TestBothFormatsGiveTheSameSamples checks that both formats give the same samples, with numbers and with
+// quantities, and that the samples are
 // sorted by time whatever the order of the lines.
-func TestUnits(t *testing.T) {
+func TestBothFormatsGiveTheSameSamples(t *testing.T) {
 	want := []workload.Sample{
 		{At: noon, Container: "app", CPU: 250, Memory: 256 << 20, Replicas: 3, Throttled: 0.5},
 		{At: noon, Container: "side", CPU: -1, Memory: -1, Replicas: 3, OOMKills: 2, MemoryLimit: 1 << 30},
@@ -73,7 +74,7 @@ func TestNotEveryLineIsNamed(t *testing.T) {
 	}
 }
 
-func TestAmounts(t *testing.T) {
+func TestInvalidAmountsAreRefused(t *testing.T) {
 	for _, text := range []string{"NaN", "-1", "-5m", "+Inf", "1e30", "x", "1 Gi"} {
 		if n, err := amount(text); err == nil {
 			t.Errorf("%q is %v", text, n)

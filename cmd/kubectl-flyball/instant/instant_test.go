@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 )
 
-func TestParse(t *testing.T) {
+func TestParseAcceptsInstantsInTheZone(t *testing.T) {
 	berlin, err := instant.Zone("Europe/Berlin")
 	if err != nil {
 		t.Fatal(err)
@@ -66,8 +66,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestNext resolves a time of day to its next occurrence in the zone, today or tomorrow.
-func TestNext(t *testing.T) {
+// TestNextOccurrenceOfATimeOfDay resolves a time of day to its next occurrence in the zone, today or tomorrow.
+func TestNextOccurrenceOfATimeOfDay(t *testing.T) {
 	berlin, err := instant.Zone("Europe/Berlin")
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestReadable(t *testing.T) {
+func TestPointersAreReadable(t *testing.T) {
 	for pointer, want := range map[string]string{
 		"":               "",
 		"/spec/replicas": ".spec.replicas",
@@ -20,7 +20,7 @@ func TestReadable(t *testing.T) {
 	}
 }
 
-func TestCells(t *testing.T) {
+func TestCellsOfASpan(t *testing.T) {
 	for span, want := range map[time.Duration]struct {
 		size string
 		n    int

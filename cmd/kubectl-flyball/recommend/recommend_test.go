@@ -6,9 +6,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPercentagesAreToldOnce checks that each percentage is shown once. A history of months has more instants than a
+// TestProgressShowsEachPercentageOnce checks that each percentage is shown once. A history of months has more
+// instants than a
 // person can read.
-func TestPercentagesAreToldOnce(t *testing.T) {
+func TestProgressShowsEachPercentageOnce(t *testing.T) {
 	var heard []string
 	tell := percent(func(what string) { heard = append(heard, what) }, "replaying")
 	for i := range 2001 {

@@ -23,7 +23,7 @@ func (c crew) Text(w *report.Writer) {
 	}
 }
 
-func TestPrint(t *testing.T) {
+func TestReportPrintsEachFormat(t *testing.T) {
 	c := crew{Members: []string{"Zoë", "Alexandra"}}
 	table := "Crew\n  NAME        STATE\n  Zoë         up\n  Alexandra   down\n"
 	for format, want := range map[report.Format]string{

@@ -15,8 +15,9 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 )
 
-// TestObjects checks the objects and the missing rights that come from the answers of an API server to lists.
-func TestObjects(t *testing.T) {
+// TestObjectsAndMissingRightsComeFromLists checks the objects and the missing rights that come from the answers of
+// an API server to lists.
+func TestObjectsAndMissingRightsComeFromLists(t *testing.T) {
 	deployments := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{deployments.GroupVersion(), {Version: "v1"},
 		{Group: "flyball.dev", Version: "v1alpha1"}})

@@ -9,9 +9,10 @@ import (
 	"flyball.dev/flyball/test/mistakes"
 )
 
-// TestMistakes checks the errors for typical mistakes. Each error is one sentence that names the field and does not
+// TestErrorsOfTypicalMistakesNameTheField checks the errors for typical mistakes. Each error is one sentence that
+// names the field and does not
 // mention a schema.
-func TestMistakes(t *testing.T) {
+func TestErrorsOfTypicalMistakesNameTheField(t *testing.T) {
 	for _, m := range mistakes.Mistakes {
 		manifest := fmt.Sprintf("{apiVersion: flyball.dev/v1alpha1, kind: %s, metadata: {name: a}, spec: %s}", m.Kind, m.Spec)
 		files := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(manifest), Namespace: "shop"}

@@ -12,9 +12,10 @@ func own(resource string) schema.GroupResource {
 	return schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: resource}
 }
 
-// TestNeeds checks that a query for a namespace can be answered without cluster-wide rights, but not without rights in
+// TestNamespaceQueryNeedsNoClusterWideRights checks that a query for a namespace can be answered without
+// cluster-wide rights, but not without rights in
 // the namespace.
-func TestNeeds(t *testing.T) {
+func TestNamespaceQueryNeedsNoClusterWideRights(t *testing.T) {
 	deployments := schema.GroupResource{Group: "apps", Resource: "deployments"}
 	for _, tt := range []struct {
 		reason    string

@@ -17,8 +17,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWrite checks the request that writes the mark on an object or a namespace, and the error of each refusal.
-func TestWrite(t *testing.T) {
+// TestWriteSendsTheMarkAndExplainsRefusals checks the request that writes the mark on an object or a namespace, and
+// the error of each refusal.
+func TestWriteSendsTheMarkAndExplainsRefusals(t *testing.T) {
 	until := time.Date(2037, 5, 14, 9, 0, 0, 0, time.UTC)
 	web := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
 	object := Place{wake.OfObject(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, web)}

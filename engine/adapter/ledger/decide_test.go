@@ -6,9 +6,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestMade checks the Made of a new entry: the number of tokens of the outermost missing parent, or 0 if all parents
+// TestCreatedParentsAreRecorded checks the Made of a new entry: the number of tokens of the outermost missing
+// parent, or 0 if all parents
 // exist.
-func TestMade(t *testing.T) {
+func TestCreatedParentsAreRecorded(t *testing.T) {
 	earlier := func(pointer string, made uint8) []workload.Entry {
 		return []workload.Entry{{Pointer: "/spec/other"}, {Pointer: pointer, Made: made}}
 	}
@@ -41,8 +42,8 @@ func TestMade(t *testing.T) {
 	}
 }
 
-// TestDirections: only a growing number or quantity goes up.
-func TestDirections(t *testing.T) {
+// TestLedgerDecidesInBothDirections: only a growing number or quantity goes up.
+func TestLedgerDecidesInBothDirections(t *testing.T) {
 	for _, tc := range []struct {
 		from, to string
 		want     workload.Direction

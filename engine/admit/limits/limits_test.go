@@ -145,7 +145,7 @@ func TestHandlerErrorsAreDenialsIfWebhookFailsOpen(t *testing.T) {
 }
 
 // Reviews beyond the limit are refused and never admitted. Large reviews do not delay small ones.
-func TestOverload(t *testing.T) {
+func TestOverloadIsRefusedByLimits(t *testing.T) {
 	arrived, release := make(chan struct{}, 100), make(chan struct{})
 	s := guard(t, func(_ http.ResponseWriter, req *http.Request) {
 		if req.Header.Get("Slow") != "" {

@@ -290,7 +290,7 @@ func TestMaterialSurvivesTheSecret(t *testing.T) {
 }
 
 // A certificate from issue covers every host and is valid for the given time.
-func TestIssue(t *testing.T) {
+func TestIssuedCertificateServesItsNames(t *testing.T) {
 	hosts := []string{"flyball.flyball-system.svc", "other.example.com", "127.0.0.1"}
 	before := time.Now()
 	p, err := issue(hosts, 90*day)

@@ -91,7 +91,7 @@ func TestUnusedConnections(t *testing.T) {
 }
 
 // Public paths are open to every client. If client certificates are required, no other path is.
-func TestRoute(t *testing.T) {
+func TestRequestsAreRoutedByPath(t *testing.T) {
 	proven := &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{{}}}}
 	for _, test := range []struct {
 		path, clientCA string

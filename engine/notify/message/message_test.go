@@ -61,7 +61,7 @@ func notification(edit func(*v1alpha1.Notification)) *v1alpha1.Notification {
 	return n
 }
 
-func TestSelection(t *testing.T) {
+func TestNotificationSelectsItsMessages(t *testing.T) {
 	other := nights
 	other.Namespace = "other"
 	for name, c := range map[string]struct {
@@ -132,7 +132,7 @@ func TestInvalidSpecsNameTheField(t *testing.T) {
 	}
 }
 
-func TestTexts(t *testing.T) {
+func TestTemplatesRenderTexts(t *testing.T) {
 	for name, c := range map[string]struct {
 		m              Message
 		template, want string

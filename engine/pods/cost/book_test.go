@@ -51,7 +51,7 @@ func TestWritesOfTheLastHourSurviveRestarts(t *testing.T) {
 	}
 }
 
-func TestSummaries(t *testing.T) {
+func TestSummariesAddUpOverTargets(t *testing.T) {
 	b, id, other := newBook(), workload.Policy{Kind: "K", Name: "p"}, workload.Policy{Kind: "K", Name: "q"}
 	web, api := workload.Ref{Name: "web"}, workload.Ref{Name: "api"}
 	b.setStats(web, id, stats{pods: 10, spread: 3, spreadAtHalf: 0, foreign: map[string]int{"x": 2}})

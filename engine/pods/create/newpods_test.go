@@ -50,7 +50,7 @@ func review(operation, object, more string) string {
 	 "namespace":"shop","operation":%q,"object":%s%s}}`, operation, object, more)
 }
 
-func TestPods(t *testing.T) {
+func TestNewPodsGetTheirTunedRequests(t *testing.T) {
 	pod := func(cpu string) string {
 		return `{` + owned + `,"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"` + cpu + `"}}}]}}`
 	}

@@ -13,9 +13,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestPodsThatKeepTheirRequestsAreToldOnce: a pod is reported once, and only when it can no longer be deleted together
+// TestPodsKeepingRequestsAreReportedOnce: a pod is reported once, and only when it can no longer be deleted together
 // with its former owner.
-func TestPodsThatKeepTheirRequestsAreToldOnce(t *testing.T) {
+func TestPodsKeepingRequestsAreReportedOnce(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	told := ""
 	l := &Loop{

@@ -76,10 +76,11 @@ func unreadable(edits ...func(*v1alpha1.Tortoise)) policy.Object {
 	return p
 }
 
-// TestWhoKeepsTheRequestsOfPods: requests without a claim are restored from the nearest template. Requests that a
+// TestUnclaimedRequestsOfPodsAreRestored: requests without a claim are restored from the nearest template. Requests
+// that a
 // policy may have claimed stay, without an event: a policy of the namespace cannot be read, perhaps because an adapter
 // was edited or deleted.
-func TestWhoKeepsTheRequestsOfPods(t *testing.T) {
+func TestUnclaimedRequestsOfPodsAreRestored(t *testing.T) {
 	elsewhere := func(p *v1alpha1.Tortoise) { p.Namespace = "other" }
 	deleted := func(p *v1alpha1.Tortoise) {
 		p.DeletionTimestamp, p.Finalizers = &metav1.Time{Time: time.Unix(1, 0)}, []string{v1alpha1.FinalizerRestore}

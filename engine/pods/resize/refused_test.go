@@ -18,9 +18,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhatIsRefusedForGood: a refusal is permanent if it is about the pod or its node, but not if it comes from a
+// TestRefusalsOfPodOrNodeArePermanent: a refusal is permanent if it is about the pod or its node, but not if it
+// comes from a
 // quota, a webhook or a missing right.
-func TestWhatIsRefusedForGood(t *testing.T) {
+func TestRefusalsOfPodOrNodeArePermanent(t *testing.T) {
 	forbidden := func(text string, cause ...metav1.CauseType) error {
 		err := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a", errors.New(text))
 		for _, c := range cause {

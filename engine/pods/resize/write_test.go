@@ -6,7 +6,7 @@ import (
 	"flyball.dev/flyball/engine/podplan"
 )
 
-func TestPatches(t *testing.T) {
+func TestPatchOfAResizeHasAllContainers(t *testing.T) {
 	got := string(patchOf(podplan.ResizeChange{Pod: &podplan.Pod{UID: "u", Version: "7"}, Containers: []podplan.Container{
 		{Name: "main", Resources: podplan.Resources{CPU: 250, Memory: 3 << 29, MemoryLimit: 3 << 30}},
 		{Name: "side", Sidecar: true, Resources: podplan.Resources{CPU: 2000}},
@@ -18,7 +18,7 @@ func TestPatches(t *testing.T) {
 	}
 }
 
-func TestNotesSayWhatIsWaitedFor(t *testing.T) {
+func TestNotesNameTheObstacle(t *testing.T) {
 	for want, n := range map[string]Note{
 		"": {Resizing: podplan.Resizing{Pods: 3, Resized: 3, Message: "nothing"}},
 		"2 pods to be changed in place: changes pods in place, which waits for ChangeFreeze/a/b": {

@@ -83,7 +83,7 @@ func TestRefusedSpecs(t *testing.T) {
 	}
 }
 
-func TestDefaults(t *testing.T) {
+func TestDefaultSpreadsOverZones(t *testing.T) {
 	p := compile(t, `{target: {kinds: [{group: apps, kind: Deployment}, {group: example.com, kind: NotAdaptedYet}]}}`)
 	got := intents(t, p)
 	if len(got) != 1 || got[0].DeletionCosts != "Spread over topology.kubernetes.io/zone" || got[0].Class != workload.ClassSet {
@@ -161,7 +161,7 @@ func TestNodeLabelsAreTextOrList(t *testing.T) {
 	}
 }
 
-func TestStatus(t *testing.T) {
+func TestStatusSumsPodSummaries(t *testing.T) {
 	p := compile(t, `{}`)
 	d := read(t, `{}`)
 	p.PodOrderer.FillPods(d, policy.PodSummary{Pods: 30, Writes: 4, Spread: 2, SpreadAtHalf: 1,
@@ -187,7 +187,7 @@ func TestStatus(t *testing.T) {
 func mustJSON(v any) string { text, _ := json.Marshal(v); return string(text) }
 
 // A user who changes any part of a policy needs the right to patch pods.
-func TestRights(t *testing.T) {
+func TestEditingADeletionCostNeedsTheRightToPatchPods(t *testing.T) {
 	row := deletioncost.Kinds()[0]
 	rights := row.RightsOf(read(t, `{}`))
 	if len(rights) != 1 || rights[0].Verb != "patch" || rights[0].Kind != (schema.GroupKind{Kind: "Pod"}) {

@@ -16,7 +16,7 @@ import (
 )
 
 // The cases are the last allowed and the first refused value at each limit.
-func TestLimits(t *testing.T) {
+func TestParametersAreAcceptedUpToTheirLimits(t *testing.T) {
 	for spec, want := range map[string]string{
 		`{writesPerSecond: 1}`:       "",
 		`{writesPerSecond: 1000}`:    "",

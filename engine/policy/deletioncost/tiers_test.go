@@ -48,7 +48,7 @@ func order(f *podplan.Fleet) []string {
 	return names
 }
 
-func TestOrders(t *testing.T) {
+func TestEachAlgorithmOrdersPods(t *testing.T) {
 	all := nodes(1, 1, 1)
 	all[0].Pods, all[1].Pods, all[2].Pods = 40, 1, 6
 	all[1].Labels["karpenter.sh/capacity-type"] = "spot"

@@ -220,7 +220,7 @@ func TestStrictestEnforcement(t *testing.T) {
 	}
 }
 
-func TestOver(t *testing.T) {
+func TestFreezeIsOverAtItsEndAndAWindowNever(t *testing.T) {
 	end := at("2027-01-03T00:00:00Z")
 	year, week := set(t, yearEnd).Rules()[0], set(t, weekly).Rules()[0]
 	if year.Over(end.Add(-time.Second)) || !year.Over(end) || week.Over(end.AddDate(100, 0, 0)) {

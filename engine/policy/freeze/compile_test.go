@@ -86,7 +86,7 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
-func TestWeakens(t *testing.T) {
+func TestEditsThatWeakenAFreezeAreNamed(t *testing.T) {
 	tests := []struct {
 		reason, old, edited string
 		want                []string
@@ -146,7 +146,7 @@ func names(rules []*freeze.Rule) []string {
 	return out
 }
 
-func TestGuards(t *testing.T) {
+func TestFreezesGuardKindsAndNamespaces(t *testing.T) {
 	s := set(t, yearEnd, weekly, selected, pools, edited(named, "deny: [Scale]", "deny: [Scale], enforcement: Warn"))
 	during, before := at("2026-12-20T12:00:00Z"), at("2026-12-01T12:00:00Z")
 	if diff := cmp.Diff([]string{"ChangeFreeze/shop/a", "ClusterChangeFreeze/year-end", "MaintenanceWindow/shop/weekly"},

@@ -26,7 +26,7 @@ func edited(text string, oldNew ...string) string {
 	return strings.NewReplacer(oldNew...).Replace(text)
 }
 
-func TestVerdict(t *testing.T) {
+func TestVerdictOfOverlappingFreezes(t *testing.T) {
 	tests := []struct {
 		reason   string
 		policies []string
@@ -145,7 +145,7 @@ func pool(actions workload.Change) freeze.Request {
 	})
 }
 
-func TestExceptions(t *testing.T) {
+func TestExceptionLiftsADenialIfAllConstraintsHold(t *testing.T) {
 	tests := []struct {
 		reason   string
 		policies []string
@@ -288,7 +288,7 @@ func TestNextAllowedEndsItsSearch(t *testing.T) {
 	}
 }
 
-func TestEnforcement(t *testing.T) {
+func TestEnforcementDeniesWarnsOrAudits(t *testing.T) {
 	for _, test := range []struct {
 		enforcement v1alpha1.Enforcement
 		allowed     bool

@@ -34,7 +34,7 @@ func policyNames(e *freeze.Exception) []string {
 }
 
 // The policies of an entry follow only from its text and from the namespace of the exception.
-func TestEntries(t *testing.T) {
+func TestPoliciesOfAnEntryFollowFromItsText(t *testing.T) {
 	for _, test := range []struct {
 		inNamespace bool
 		entries     []string
@@ -98,7 +98,7 @@ func TestExceptionsLiftOnlyNamedPolicies(t *testing.T) {
 	})
 }
 
-func TestMissing(t *testing.T) {
+func TestMissingNamesPoliciesThatDoNotExist(t *testing.T) {
 	s := set(t, yearEnd, weekly)
 	e := exceptionOf(t, false, "year-end", "nothing", "MaintenanceWindow/shop/weekly", "ChangeFreeze/shop/weekly")
 	if diff := cmp.Diff([]string{"nothing", "ChangeFreeze/shop/weekly"}, s.Missing(e)); diff != "" {
@@ -106,7 +106,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-func TestLifting(t *testing.T) {
+func TestLiftingNamesTheExceptionsOfAFreeze(t *testing.T) {
 	s := set(t, yearEnd, weekly, fix, local, edited(fix, "name: fix", "name: other", "[year-end]", "[other]"),
 		edited(fix, "name: fix", "name: scale", "[RollOut]", "[Scale]", "[year-end]", "[]"))
 	for _, test := range []struct {

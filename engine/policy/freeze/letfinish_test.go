@@ -79,7 +79,7 @@ func TestLetFinishOfSeveralFreezes(t *testing.T) {
 }
 
 // A longer time to finish roll-outs weakens a freeze. The state has the end of this time.
-func TestLetFinishIsGuardedAndTold(t *testing.T) {
+func TestLongerTimeToFinishRollOutsWeakensAFreeze(t *testing.T) {
 	short, long := edited(yearEnd, "enforcement: Deny", "letFinish: 30m"), edited(yearEnd, "enforcement: Deny", "letFinish: 1h")
 	for _, tc := range []struct {
 		old, edited string

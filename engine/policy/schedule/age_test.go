@@ -39,7 +39,7 @@ func ofAge(t *testing.T, rules v1alpha1.ScheduleRules, made time.Time, runs bool
 	return text
 }
 
-func TestAge(t *testing.T) {
+func TestAgeRulePutsOldObjectsToSleep(t *testing.T) {
 	nightly := []v1alpha1.Window{{From: "20:00", To: "06:00"}}
 	six := &v1alpha1.AgeRule{AsleepAfter: "6h"}
 	made := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)

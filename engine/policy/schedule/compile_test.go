@@ -169,7 +169,7 @@ func hours(t *testing.T, p *policy.Policy, made time.Time) string {
 }
 
 // Outside of its windows, a schedule claims the state given by otherwise.
-func TestOtherwise(t *testing.T) {
+func TestOtherwiseIsClaimedOutsideOfWindows(t *testing.T) {
 	lunch := []v1alpha1.Window{{Name: "lunch", From: "12:00", To: "14:00"}}
 	holidays := func(e v1alpha1.CalendarEffect) []v1alpha1.CalendarRef {
 		return []v1alpha1.CalendarRef{{Name: "holidays", Effect: e}}

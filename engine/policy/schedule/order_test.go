@@ -17,7 +17,7 @@ func order(waves ...v1alpha1.Wave) func(*v1alpha1.ScheduleRules) {
 }
 
 // An object belongs to the first wave that selects it. It must match everything that the wave names.
-func TestWaves(t *testing.T) {
+func TestObjectBelongsToTheFirstWaveThatSelectsIt(t *testing.T) {
 	statefulSets := []v1alpha1.KindRef{{Group: "apps", Kind: "StatefulSet"}}
 	front := &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "front"}}
 	p, errs := compile(nights(order(

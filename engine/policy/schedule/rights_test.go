@@ -22,7 +22,7 @@ func row(t *testing.T, name string) policy.Kind {
 	return all[i]
 }
 
-func TestRights(t *testing.T) {
+func TestScheduleNeedsRightsForItsWrites(t *testing.T) {
 	obj := func(change func(*v1alpha1.ScheduleSpec)) *v1alpha1.Schedule {
 		s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights"}}
 		s.Spec.ScheduleRules = nights(func(*v1alpha1.ScheduleRules) {})

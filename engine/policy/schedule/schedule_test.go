@@ -54,7 +54,7 @@ func target() workload.Observed {
 	return workload.Observed{Components: []workload.Component{{Name: "main", Replicas: 4}}}
 }
 
-func TestDecide(t *testing.T) {
+func TestScheduleDecidesByWindowsAndPairs(t *testing.T) {
 	two, half := int64(2), int32(50)
 	low, hold := int64(1), true
 	five, unlimited := int64(5), int64(0)
@@ -284,7 +284,7 @@ func TestJobsMadeAtNight(t *testing.T) {
 	}
 }
 
-func TestState(t *testing.T) {
+func TestStateHasTheNextTransition(t *testing.T) {
 	p, errs := compile(nights(), nil)
 	if len(errs) > 0 {
 		t.Fatal(errs)

@@ -169,7 +169,7 @@ func compiled(t rapid.TB, spec v1alpha1.ClusterTargetSelector) *selector.Selecto
 }
 
 // The descriptions are used by indexes, projections and traces.
-func TestDescription(t *testing.T) {
+func TestDescriptionOfASelector(t *testing.T) {
 	inShop, errs := selector.Namespaced(v1alpha1.TargetSelector{Annotations: map[string]string{"b": "1", "a": "2"}}, "shop", scope, at)
 	if len(errs) > 0 {
 		t.Fatal(errs)
@@ -207,7 +207,7 @@ func TestDescription(t *testing.T) {
 	}
 }
 
-func TestNothing(t *testing.T) {
+func TestNothingSelectsNoObject(t *testing.T) {
 	s := selector.Nothing()
 	if s.MatchesKind(deployments) || s.ListsKind(deployments) || s.MatchesNamespace("shop", nil) || s.MatchesNamespace("", nil) ||
 		s.Matches(deployments, object("shop", "web", nil), nil) {

@@ -8,9 +8,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhatBoundsTheRequestThatIsScaled checks the largest request of the scaled container. It is bounded by max in the
+// TestScaledRequestIsBoundedBySpecAndLargestNode checks the largest request of the scaled container. It is bounded
+// by max in the
 // spec and by the largest node, if that is known. The node does not bound it below the owner's request.
-func TestWhatBoundsTheRequestThatIsScaled(t *testing.T) {
+func TestScaledRequestIsBoundedBySpecAndLargestNode(t *testing.T) {
 	for _, tc := range []struct {
 		reason, spec string
 		node, want   int64

@@ -12,9 +12,10 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
 
-// TestWhoWritesACheckpointDecidesNothing checks that a written checkpoint cannot control a target. Impossible numbers are
+// TestForgedCheckpointCannotControlATarget checks that a written checkpoint cannot control a target. Impossible
+// numbers are
 // refused. Numbers beyond the bounds of the spec and the owner's numbers are limited.
-func TestWhoWritesACheckpointDecidesNothing(t *testing.T) {
+func TestForgedCheckpointCannotControlATarget(t *testing.T) {
 	m := learnerOf(t, `{resources: [{container: app, min: {cpu: 500m, memory: 100Mi}, max: {cpu: "2", memory: 1Gi}}]}`)
 	m.Own = map[string]tune.Request{"app": {CPU: 3000, Memory: 64 << 20}}
 	restore := func(edit func(k *kept)) (*learner, error) {
@@ -89,7 +90,8 @@ func TestNumbersAtTheirLimits(t *testing.T) {
 	}
 }
 
-// TestMindsOfOtherPolicies checks that Adopt does not replace a learner of another type, and gives the new rules to its
+// TestMindsOfOtherPolicies checks that Adopt does not replace a learner of another type, and gives the new rules to
+// its
 // own learner.
 func TestMindsOfOtherPolicies(t *testing.T) {
 	type other struct{ policy.Learner }

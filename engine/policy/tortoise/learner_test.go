@@ -41,7 +41,8 @@ func cpuOf(container string, percent int64) workload.Utilisation {
 	return workload.Utilisation{Resource: workload.CPU, Container: container, Percent: percent}
 }
 
-// TestWhichIsScaled checks the order of choice: the container of the spec, of the autoscaler, of the last decision, or the
+// TestWhichIsScaled checks the order of choice: the container of the spec, of the autoscaler, of the last decision,
+// or the
 // one with the largest request. Only a container with a request for CPU is scaled.
 func TestWhichIsScaled(t *testing.T) {
 	horizontal := `{resources: [{container: %s, cpu: Horizontal}]}`
@@ -75,7 +76,8 @@ func TestWhichIsScaled(t *testing.T) {
 	}
 }
 
-// TestWhenReplicasAreTuned checks that replicas are tuned if the target has an autoscaler and the spec does not exclude
+// TestWhenReplicasAreTuned checks that replicas are tuned if the target has an autoscaler and the spec does not
+// exclude
 // the scaled container.
 func TestWhenReplicasAreTuned(t *testing.T) {
 	for how, want := range map[string]bool{"": true, "cpu: Horizontal": true, "cpu: Vertical": false, `cpu: "Off"`: false} {
@@ -90,8 +92,9 @@ func TestWhenReplicasAreTuned(t *testing.T) {
 	}
 }
 
-// TestWhatIsTuned checks that exactly the requests are tuned that the owner sets and that are not Off.
-func TestWhatIsTuned(t *testing.T) {
+// TestOnlyRequestsSetByTheOwnerAreTuned checks that exactly the requests are tuned that the owner sets and that are
+// not Off.
+func TestOnlyRequestsSetByTheOwnerAreTuned(t *testing.T) {
 	m := learnerOf(t, `{resources: [{container: big, cpu: "Off", memory: "Off"}]}`)
 	for name, want := range map[string]bool{"app": true, "big": false, "bare": false, "none": false} {
 		if cpu, memory := m.tunes(name, workload.CPU), m.tunes(name, workload.Memory); cpu != want || memory != want {
@@ -100,7 +103,8 @@ func TestWhatIsTuned(t *testing.T) {
 	}
 }
 
-// TestTheTargetOfAContainer checks that a container has its own target for CPU, or the one of whole pods. A target for
+// TestTheTargetOfAContainer checks that a container has its own target for CPU, or the one of whole pods. A target
+// for
 // memory does not count.
 func TestTheTargetOfAContainer(t *testing.T) {
 	g := governor(workload.Utilisation{Resource: workload.Memory, Percent: 60}, cpuOf("proxy", 40), cpuOf("app", 50))
@@ -114,9 +118,10 @@ func TestTheTargetOfAContainer(t *testing.T) {
 	}
 }
 
-// TestTroubles checks that two things are reported: a container in the spec that does not exist, and more containers than
+// TestMissingAndSurplusContainersAreReported checks that two things are reported: a container in the spec that does
+// not exist, and more containers than
 // can be learnt.
-func TestTroubles(t *testing.T) {
+func TestMissingAndSurplusContainersAreReported(t *testing.T) {
 	m := learnerOf(t, `{resources: [{container: app}, {cpu: Vertical}]}`)
 	seen := policy.Seen{Own: workload.Allocations{{Component: "app"}}}
 	for n := len(seen.Own); n <= model.MaxContainers+1; n++ {
@@ -134,18 +139,20 @@ func TestTroubles(t *testing.T) {
 	}
 }
 
-// TestSaved checks that the saving is the owner's requests minus the recommended requests, times the replicas. Larger
+// TestSavingIsOwnRequestsMinusRecommendedTimesReplicas checks that the saving is the owner's requests minus the
+// recommended requests, times the replicas. Larger
 // recommended requests reduce the saving.
-func TestSaved(t *testing.T) {
+func TestSavingIsOwnRequestsMinusRecommendedTimesReplicas(t *testing.T) {
 	if got := learnerOf(t, `{}`).saved(policy.Seen{Replicas: 3}); got != (workload.Requests{MilliCPU: 3 * (300 - 100),
 		MemoryBytes: 3 * (10 + 50)}) {
 		t.Errorf("it saves %+v", got)
 	}
 }
 
-// TestWhatAnAutoscalerIsAsked checks the advice for an autoscaler: its bounds, and the targets of the metrics that it has.
+// TestAdviceForAnAutoscalerHasBoundsAndMetricTargets checks the advice for an autoscaler: its bounds, and the
+// targets of the metrics that it has.
 // If it may go to zero, its minimum is not advised.
-func TestWhatAnAutoscalerIsAsked(t *testing.T) {
+func TestAdviceForAnAutoscalerHasBoundsAndMetricTargets(t *testing.T) {
 	amount := func(container string, of workload.Resource) workload.Amount {
 		return workload.Amount{Kind: workload.AmountUtilisation, Component: container, Resource: of}
 	}
@@ -189,8 +196,8 @@ func TestWhatAnAutoscalerIsAsked(t *testing.T) {
 	}
 }
 
-// TestReasons checks that each number has its own reason, and that the number of reasons is limited.
-func TestReasons(t *testing.T) {
+// TestEachNumberHasOneReason checks that each number has its own reason, and that the number of reasons is limited.
+func TestEachNumberHasOneReason(t *testing.T) {
 	m := learnerOf(t, `{resources: [{container: big, memory: "Off"}]}`)
 	m.Scaled = "app"
 	m.Reasons = map[string]string{"request": "by demand", "app memory": "by the peak", "big cpu": "by its share"}
@@ -215,9 +222,10 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestWhatIsToldOfAnAutoscaler checks the report about an autoscaler. It has the reason for the maximum, and a target only
+// TestReportOfAnAutoscalerHasMaximumReasonAndCPUTarget checks the report about an autoscaler. It has the reason for
+// the maximum, and a target only
 // if there is a metric for CPU.
-func TestWhatIsToldOfAnAutoscaler(t *testing.T) {
+func TestReportOfAnAutoscalerHasMaximumReasonAndCPUTarget(t *testing.T) {
 	for spec, want := range map[string]string{`{}`: "what the owner has", `{replicas: {max: 9}}`: "spec.replicas.max"} {
 		m := learnerOf(t, spec)
 		m.Scaled, m.Setting.Utilisation = "app", 66
@@ -250,7 +258,8 @@ func TestBoundsStayWhereCPUIsNotHorizontal(t *testing.T) {
 	}
 }
 
-// TestHistoriesThatCannotBeRead checks that unreadable histories are refused with the reason. A history of another profile
+// TestHistoriesThatCannotBeRead checks that unreadable histories are refused with the reason. A history of another
+// profile
 // is no error and is not used.
 func TestHistoriesThatCannotBeRead(t *testing.T) {
 	r, _ := rulesOf(t, `{}`)
@@ -272,7 +281,8 @@ func TestHistoriesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestTheFirstContainerIsLeftOutToo checks that even the first container is left out of a checkpoint if it is not scaled
+// TestTheFirstContainerIsLeftOutToo checks that even the first container is left out of a checkpoint if it is not
+// scaled
 // and the checkpoint would be too large.
 func TestTheFirstContainerIsLeftOutToo(t *testing.T) {
 	m := learnerOf(t, `{}`)
@@ -331,9 +341,10 @@ func TestWhetherPodsAreBehind(t *testing.T) {
 	}
 }
 
-// TestLimits checks that explicit limits count. A request that is Off, or that a VerticalPodAutoscaler changes, stays at
+// TestExplicitLimitsAndOffKeepTheOwnersValue checks that explicit limits count. A request that is Off, or that a
+// VerticalPodAutoscaler changes, stays at
 // the owner's value. Only an explicit minimum is a floor below which a request counts as too small.
-func TestLimits(t *testing.T) {
+func TestExplicitLimitsAndOffKeepTheOwnersValue(t *testing.T) {
 	const mib = 1 << 20
 	given := `{resources: [{container: app, min: {cpu: 600m, memory: 512Mi}, max: {cpu: "2", memory: 2Gi}%s}]}`
 	own := tune.Request{CPU: 1000, Memory: 256 * mib}

@@ -40,8 +40,8 @@ func TestOffAndLimits(t *testing.T) {
 	}
 }
 
-// TestWhatIsOffHoldsNothingUp checks that no other change waits for a request that is Off.
-func TestWhatIsOffHoldsNothingUp(t *testing.T) {
+// TestRequestsThatAreOffDelayNoOtherChange checks that no other change waits for a request that is Off.
+func TestRequestsThatAreOffDelayNoOtherChange(t *testing.T) {
 	p := compile(t, `{mode: Auto, resources: [{container: proxy, cpu: "Off", memory: "Off"}, {container: app, memory: "Off"}]}`)
 	a := live(t, learner(t, p), own(), 3*24*time.Hour).Advice
 	if cpu := a.Amounts[amountOf("app", workload.CPU)]; cpu == 0 || cpu > 600 {

@@ -16,9 +16,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestPipeline checks that advice becomes claims for the target and its autoscaler. Mode Off claims nothing. Without
+// TestAdviceBecomesClaimsUnlessOff checks that advice becomes claims for the target and its autoscaler. Mode Off
+// claims nothing. Without
 // advice, earlier values stay.
-func TestPipeline(t *testing.T) {
+func TestAdviceBecomesClaimsUnlessOff(t *testing.T) {
 	id := workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
 	advice := &workload.Advice{By: id, Amounts: map[workload.Amount]int64{amountOf("app", workload.CPU): 300}, Min: ptr.To(int64(2)),
 		Max:     ptr.To(int64(9)),
@@ -66,9 +67,10 @@ func TestPipeline(t *testing.T) {
 	}
 }
 
-// TestRights checks that a policy that only recommends needs no right. A policy that acts needs the right to patch its
+// TestOnlyAnActingTortoiseNeedsRights checks that a policy that only recommends needs no right. A policy that acts
+// needs the right to patch its
 // targets and their autoscalers.
-func TestRights(t *testing.T) {
+func TestOnlyAnActingTortoiseNeedsRights(t *testing.T) {
 	row := tortoise.Kinds()[0]
 	if rights := row.RightsOf(read(t, `{}`)); len(rights) > 0 {
 		t.Errorf("Off takes %+v", rights)
@@ -79,8 +81,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestStatus checks that the status has the totals over all targets.
-func TestStatus(t *testing.T) {
+// TestStatusHasTotalsOverAllTargets checks that the status has the totals over all targets.
+func TestStatusHasTotalsOverAllTargets(t *testing.T) {
 	obj := read(t, `{mode: Auto}`)
 	p := compile(t, `{mode: Auto}`)
 	p.Tuner.FillTuned(obj, policy.TunedSummary{Phases: map[string]int{"Working": 2, "Emergency": 1},
@@ -118,7 +120,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestTheClusterTwin checks that a ClusterTortoise has the same status. While it acts, its active alternative is its mode.
+// TestTheClusterTwin checks that a ClusterTortoise has the same status. While it acts, its active alternative is its
+// mode.
 func TestTheClusterTwin(t *testing.T) {
 	obj := &v1alpha1.ClusterTortoise{}
 	obj.Name, obj.Spec.Mode, obj.Spec.Target.Namespaces = "tuned", v1alpha1.TortoiseAuto, []string{"shop"}

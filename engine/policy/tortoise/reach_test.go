@@ -13,9 +13,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhatTheOwnerAllowsStaysWithinReach checks, for any usage and spec, that at each step the largest number of replicas
+// TestLargestReplicasRequestAtLeastTheOwnersTotal checks, for any usage and spec, that at each step the largest
+// number of replicas
 // requests at least the owner's total. If the spec gives a maximum, it is used as it is.
-func TestWhatTheOwnerAllowsStaysWithinReach(t *testing.T) {
+func TestLargestReplicasRequestAtLeastTheOwnersTotal(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		request, most := int64(rapid.IntRange(60, 8000).Draw(rt, "request")), int64(rapid.IntRange(1, 200).Draw(rt, "maximum"))
 		used := rapid.Float64Range(0.01, 1.5).Draw(rt, "used")

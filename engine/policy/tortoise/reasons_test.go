@@ -10,9 +10,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestReasonsAreOfWhatThereIs checks that the reasons of a container disappear with the container. A request that begins
+// TestReasonsDisappearWithTheirContainer checks that the reasons of a container disappear with the container. A
+// request that begins
 // again does not keep its old reason.
-func TestReasonsAreOfWhatThereIs(t *testing.T) {
+func TestReasonsDisappearWithTheirContainer(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
 	m := learner(t, p)
 	before := live(t, m, own(), 3*24*time.Hour).Report
@@ -46,8 +47,9 @@ func TestReasonsAreOfWhatThereIs(t *testing.T) {
 	}
 }
 
-// TestAMinimumOfZeroIsTold checks that a minimum of zero, which is not changed, is also the recommended minimum.
-func TestAMinimumOfZeroIsTold(t *testing.T) {
+// TestMinimumOfZeroIsRecommendedUnchanged checks that a minimum of zero, which is not changed, is also the
+// recommended minimum.
+func TestMinimumOfZeroIsRecommendedUnchanged(t *testing.T) {
 	for _, mode := range []string{"Off", "Auto"} {
 		seen := own()
 		*seen.Governor.Bounds.Min = 0
@@ -95,7 +97,8 @@ func TestNumbersBeyondMeasure(t *testing.T) {
 	}
 }
 
-// TestAMaximumWithoutEnd uses the huge maxima with which some owners want no limit. Such a maximum stays, and the learnt
+// TestAMaximumWithoutEnd uses the huge maxima with which some owners want no limit. Such a maximum stays, and the
+// learnt
 // state survives a restart.
 func TestAMaximumWithoutEnd(t *testing.T) {
 	for most, want := range map[int64]int32{999_999: 999_999, math.MaxInt32: math.MaxInt32, math.MaxInt64: math.MaxInt32} {

@@ -10,9 +10,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhatIsRecalledIsWhatWouldHaveBeenLearnt compares two learners. The first sees a few samples and is then filled with
+// TestRecalledHistoryEqualsLearntHistory compares two learners. The first sees a few samples and is then filled with
 // a history. The second sees only the history. Their learnt states are equal, byte for byte.
-func TestWhatIsRecalledIsWhatWouldHaveBeenLearnt(t *testing.T) {
+func TestRecalledHistoryEqualsLearntHistory(t *testing.T) {
 	noon := time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 	var history []workload.Sample
 	for at := noon.Add(-3 * 24 * time.Hour); !at.After(noon); at = at.Add(5 * time.Minute) {
@@ -39,8 +39,8 @@ func TestWhatIsRecalledIsWhatWouldHaveBeenLearnt(t *testing.T) {
 	}
 }
 
-// TestSources checks the source of usage and the length of its history.
-func TestSources(t *testing.T) {
+// TestReportHasSourceAndLengthOfHistory checks the source of usage and the length of its history.
+func TestReportHasSourceAndLengthOfHistory(t *testing.T) {
 	for text, want := range map[string]policy.Source{
 		`{}`:                           {Window: 28 * 24 * time.Hour},
 		`{history: {source: Metrics}}`: {Window: 28 * 24 * time.Hour},

@@ -70,8 +70,9 @@ func TestEndsOfRanges(t *testing.T) {
 	}
 }
 
-// TestWhatIsCompiled checks that percentages become shares. It also checks that explicit values are told from defaults.
-func TestWhatIsCompiled(t *testing.T) {
+// TestPercentagesCompileToSharesAndExplicitValuesDifferFromDefaults checks that percentages become shares. It also
+// checks that explicit values are told from defaults.
+func TestPercentagesCompileToSharesAndExplicitValuesDifferFromDefaults(t *testing.T) {
 	r, errs := rulesOf(t, `{mode: Auto, vertical: {maxStepDown: 25%, maxStepUp: 300%, cooldown: 90m}, replicas: {min: 2, max: 9},
   resources: [{container: a, min: {cpu: 1}}, {container: b, max: {cpu: 2}}, {container: c, max: {memory: 1Gi}}, {container: d, min: {memory: 1Mi}}]}`)
 	if len(errs) > 0 {

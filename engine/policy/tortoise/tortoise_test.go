@@ -46,8 +46,8 @@ func compile(t *testing.T, spec string) *policy.Policy {
 	return p
 }
 
-// TestWhatIsRefused checks that the error names the field.
-func TestWhatIsRefused(t *testing.T) {
+// TestRefusalNamesTheField checks that the error names the field.
+func TestRefusalNamesTheField(t *testing.T) {
 	for spec, want := range map[string]string{
 		`{}`:                          "",
 		`{mode: Auto, profile: Lean}`: "",
@@ -149,9 +149,10 @@ func amountOf(name string, of workload.Resource) workload.Amount {
 	return workload.Amount{Kind: workload.AmountRequest, Component: name, Resource: of}
 }
 
-// TestAdvice checks that there is no advice while too little is known. Later there is advice for the requests of the
+// TestAdviceNeedsEnoughHistory checks that there is no advice while too little is known. Later there is advice for
+// the requests of the
 // target, and for the bounds and the utilisation of its autoscaler. A target for memory stays the same.
-func TestAdvice(t *testing.T) {
+func TestAdviceNeedsEnoughHistory(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
 	m := learner(t, p)
 	if found := live(t, m, own(), 20*time.Minute); found.Advice != nil || found.Report.Phase != "GatheringData" ||
@@ -216,7 +217,8 @@ func TestARestartChangesNothing(t *testing.T) {
 	}
 }
 
-// TestManyContainersAreKeptWithinTheLimit checks that containers that are not scaled are left out of a checkpoint first.
+// TestManyContainersAreKeptWithinTheLimit checks that containers that are not scaled are left out of a checkpoint
+// first.
 func TestManyContainersAreKeptWithinTheLimit(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
 	m := learner(t, p)
@@ -266,7 +268,8 @@ func TestWithoutAnAutoscaler(t *testing.T) {
 	}
 }
 
-// TestFromOffToAuto checks that mode Off shows the final values. Mode Auto then begins from the present values, in steps.
+// TestFromOffToAuto checks that mode Off shows the final values. Mode Auto then begins from the present values, in
+// steps.
 func TestFromOffToAuto(t *testing.T) {
 	off := compile(t, `{}`)
 	m := learner(t, off)
@@ -290,9 +293,9 @@ func TestFromOffToAuto(t *testing.T) {
 	}
 }
 
-// TestSilenceWhileNobodyLooksIsNoEmergency checks that missing samples begin no emergency after a night at zero replicas
+// TestUnmeasuredTimeBeginsNoEmergency checks that missing samples begin no emergency after a night at zero replicas
 // or a restart. Missing samples while the target is measured begin one.
-func TestSilenceWhileNobodyLooksIsNoEmergency(t *testing.T) {
+func TestUnmeasuredTimeBeginsNoEmergency(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
 	m := learner(t, p)
 	live(t, m, own(), 3*24*time.Hour)
@@ -319,7 +322,8 @@ func reaching(milli int64, a *workload.Advice) int64 {
 	return (milli + request - 1) / request
 }
 
-// TestBoundsOfTheOwner checks the bounds. If the spec gives none, the maximum grows just enough for smaller requests to
+// TestBoundsOfTheOwner checks the bounds. If the spec gives none, the maximum grows just enough for smaller requests
+// to
 // reach the same total. An autoscaler that may go to zero keeps its minimum. A maximum in the spec is used as it is.
 func TestBoundsOfTheOwner(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
@@ -338,9 +342,10 @@ func TestBoundsOfTheOwner(t *testing.T) {
 	}
 }
 
-// TestReplicasAreForWhatPodsHave checks that the minimum is computed for the present requests of pods while they request
+// TestReplicasFitTheRequestsOfPods checks that the minimum is computed for the present requests of pods while they
+// request
 // less than recommended. In mode Off, present requests do not count.
-func TestReplicasAreForWhatPodsHave(t *testing.T) {
+func TestReplicasFitTheRequestsOfPods(t *testing.T) {
 	for mode, more := range map[string]bool{"Auto": true, `"Off"`: false} {
 		spec := fmt.Sprintf("{mode: %s}", mode)
 		seen := own()

@@ -8,9 +8,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhatWasOnlyRecommendedIsNotCarriedOut checks the change from mode Off, which shows final values, to mode Auto. The
+// TestTurningOnKeepsPresentValuesUntilTheFirstDecision checks the change from mode Off, which shows final values, to
+// mode Auto. The
 // present values stay until the first decision, whose step is no larger than allowed.
-func TestWhatWasOnlyRecommendedIsNotCarriedOut(t *testing.T) {
+func TestTurningOnKeepsPresentValuesUntilTheFirstDecision(t *testing.T) {
 	off, auto := compile(t, `{}`), compile(t, `{mode: Auto}`)
 	m := learner(t, off)
 	seen := own()

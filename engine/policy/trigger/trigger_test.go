@@ -30,7 +30,7 @@ func bounds(t *testing.T, p *policy.Policy, now time.Time) [2]int64 {
 }
 
 // The scenarios are two overlapping windows, with the values before, between and after their transitions.
-func TestOverlaps(t *testing.T) {
+func TestOverlappingWindowsSetValuesByRule(t *testing.T) {
 	low, high := daily("low", 1, "08:00", "12:00", values(2, 6)), daily("high", 9, "09:00", "11:00", values(5, 20))
 	type at struct {
 		hour   int
@@ -147,7 +147,7 @@ func TestStateSaysSinceAndNext(t *testing.T) {
 }
 
 // The claim for replicas depends on the target.
-func TestSize(t *testing.T) {
+func TestReplicasClaimDependsOnTheTarget(t *testing.T) {
 	plain := workload.Observed{Components: []workload.Component{{Name: "main", Replicas: 3}}}
 	governed := plain
 	governed.Governed = true
@@ -241,7 +241,7 @@ func TestSizeIsSetOncePerWindow(t *testing.T) {
 	}
 }
 
-func TestNeeds(t *testing.T) {
+func TestTriggerNeedsOnlyCapabilitiesThatItUses(t *testing.T) {
 	boundsOnly := compiled(t, rules(daily("a", 0, "08:00", "09:00", values(1, 2)))).Needs
 	if diff := cmp.Diff([]v1alpha1.Capability{v1alpha1.CapabilityBounds}, boundsOnly); diff != "" {
 		t.Errorf("bounds (-want +got):\n%s", diff)

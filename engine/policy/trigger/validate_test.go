@@ -38,7 +38,7 @@ func known() Context {
 	}}
 }
 
-func TestRefused(t *testing.T) {
+func TestInvalidTriggersAreRefused(t *testing.T) {
 	fine := daily("peak", 0, "08:00", "11:00", values(5, 20))
 	window := func(w v1alpha1.Window) v1alpha1.TriggerRules {
 		return rules(with(fine, func(t *v1alpha1.TimeTrigger) { t.Window = w }))
@@ -100,7 +100,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-func TestAccepted(t *testing.T) {
+func TestValidTriggersAreAccepted(t *testing.T) {
 	zero := rules(daily("night", 0, "20:00", "08:00", values(0, 5)))
 	tests := []struct {
 		reason string
@@ -170,7 +170,7 @@ func targetNamed(name string) func(*v1alpha1.Trigger) {
 	return func(o *v1alpha1.Trigger) { o.Spec.Target.Names = []string{name} }
 }
 
-func TestTemplate(t *testing.T) {
+func TestInvalidTemplatesAreRefused(t *testing.T) {
 	tests := []struct {
 		reason string
 		object *v1alpha1.Trigger

@@ -63,7 +63,7 @@ func TestPartsOfACalendar(t *testing.T) {
 	}
 }
 
-func TestCycle(t *testing.T) {
+func TestCycleNamesTheLoopOfCalendars(t *testing.T) {
 	includes := map[string][]string{"a": {"b", "c"}, "b": {"d"}, "c": {"d", "e"}, "e": {"c"}, "f": {"f"}}
 	for name, want := range map[string]string{"a": "", "b": "", "c": "c e c", "e": "e c e", "f": "f f"} {
 		if got := strings.Join(when.Cycle(name, func(n string) []string { return includes[n] }), " "); got != want {

@@ -32,7 +32,7 @@ func of2037(t *testing.T, spec v1alpha1.CalendarHolidays) (days []string) {
 
 // The dates are those of Bavaria's law on holidays, article 1, without Assumption Day, which is a holiday in some
 // places of Bavaria only.
-func TestBavaria(t *testing.T) {
+func TestBavarianHolidaysFollowTheLaw(t *testing.T) {
 	want := []string{"01-01 Neujahrstag", "01-06 Heilige Drei Könige", "04-03 Karfreitag", "04-06 Ostermontag", "05-01 Tag der Arbeit",
 		"05-14 Christi Himmelfahrt",
 		"05-25 Pfingstmontag", "06-04 Fronleichnam", "10-03 Tag der Deutschen Einheit", "11-01 Allerheiligen", "12-25 Weihnachtstag",
@@ -84,7 +84,7 @@ func TestEveryCountry(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestUnknownCountriesAndSubdivisionsAreRefused(t *testing.T) {
 	for want, spec := range map[string]v1alpha1.CalendarHolidays{
 		`h.country: Invalid value: "Germany": is no country of ISO 3166-1 whose holidays are known; there are AR, AT,`: {Country: "Germany"},
 		`h.subdivisions[0]: Invalid value: "Bayern": is no subdivision of DE; there are BB, BE,`: {Country: "DE",

@@ -48,7 +48,7 @@ func runsOf(t *testing.T, text string, from, to time.Time) (runs, problems []str
 	return runs, problems
 }
 
-func TestForms(t *testing.T) {
+func TestEachFormOfAnEventIsRead(t *testing.T) {
 	outlook := "BEGIN:VTIMEZONE\r\nTZID:W. Europe Standard Time\r\nBEGIN:STANDARD\r\n" +
 		"DTSTART:16010101T030000\r\nTZOFFSETFROM:+0200\r\nTZOFFSETTO:+0100\r\nRRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=10\r\nEND:STANDARD\r\n" +
 		"BEGIN:DAYLIGHT\r\nDTSTART:16010101T020000\r\nTZOFFSETFROM:+0100\r\nTZOFFSETTO:+0200\r\nRRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=3\r\n" +
@@ -95,7 +95,7 @@ func TestForms(t *testing.T) {
 }
 
 // An unreadable event is reported with its line, and the other events are still used.
-func TestProblems(t *testing.T) {
+func TestUnreadableEventIsReportedWithItsLine(t *testing.T) {
 	fine := "SUMMARY:fine | DTSTART;VALUE=DATE:20370511"
 	timed := "SUMMARY:bad | DTSTART:20370601T100000 | DURATION:PT1H | "
 	for _, tc := range []struct{ event, want string }{
@@ -137,7 +137,7 @@ func TestProblems(t *testing.T) {
 
 // The number of events of a file is bounded, and so are the number of recurring events and the number of reported
 // problems.
-func TestBounds(t *testing.T) {
+func TestNumberOfEventsIsBounded(t *testing.T) {
 	var many []string
 	for i := range when.MaxEvents + 50 {
 		many = append(many, fmt.Sprintf("SUMMARY:%d | DTSTART;VALUE=DATE:20370511", i))

@@ -25,7 +25,7 @@ func berlin(t *testing.T) *time.Location {
 	return loc
 }
 
-func TestZone(t *testing.T) {
+func TestZoneAcceptsOnlyIANANames(t *testing.T) {
 	for name, want := range map[string]string{"Europe/Berlin": "Europe/Berlin", "UTC": "UTC", "": "UTC"} {
 		if loc, errs := when.Zone(name, at); len(errs) > 0 || loc.String() != want {
 			t.Errorf("%q: %v, %v", name, loc, errs)
@@ -39,7 +39,7 @@ func TestZone(t *testing.T) {
 }
 
 // Each form of a window opens and closes at its times, in its zone.
-func TestWindow(t *testing.T) {
+func TestEachFormOfAWindowOpensAndClosesInItsZone(t *testing.T) {
 	for _, test := range []struct {
 		reason       string
 		window       v1alpha1.Window
@@ -133,7 +133,7 @@ func TestWindowsNameTheField(t *testing.T) {
 }
 
 // A calendar is on during its days, each from midnight to midnight of its zone.
-func TestCalendar(t *testing.T) {
+func TestCalendarIsOnFromMidnightToMidnight(t *testing.T) {
 	compiled, errs := when.Calendar("holidays", v1alpha1.CalendarSpec{
 		TimeZone: "Europe/Berlin",
 		Dates: []v1alpha1.CalendarDate{{Date: "2026-04-03", Name: "Good Friday"},
@@ -194,7 +194,7 @@ func TestCronsAreLimited(t *testing.T) {
 }
 
 // The test covers all forms of calendar entries that are repeated every year.
-func TestYearly(t *testing.T) {
+func TestEachFormOfAYearlyEntry(t *testing.T) {
 	two := int32(-2)
 	compiled, errs := when.Calendar("c", v1alpha1.CalendarSpec{Yearly: []v1alpha1.CalendarYearly{
 		{Easter: &two, Name: "Good Friday"},

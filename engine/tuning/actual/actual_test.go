@@ -76,9 +76,10 @@ func in(state podplan.ResizeState, p *podplan.Pod) *podplan.Pod {
 	return p
 }
 
-// TestAppliedIsWhatPodsHave: a number is applied once every pod has it, not as soon as it is written. Behind returns
+// TestAppliedRequestsAreThoseOfPods: a number is applied once every pod has it, not as soon as it is written. Behind
+// returns
 // the obstacle.
-func TestAppliedIsWhatPodsHave(t *testing.T) {
+func TestAppliedRequestsAreThoseOfPods(t *testing.T) {
 	const deployments, statefulSets, clusters = "deployments.apps", "statefulsets.apps", "clusters.postgresql.cnpg.io"
 	const unmoved = " of 2 pods have other requests than were set: the roll-out has not come to them, or is paused"
 	const kept = " of 2 pods have other requests than the written requests until they are replaced: the target counts as settled"
@@ -161,8 +162,8 @@ func found() v1alpha1.RecommendationStatus {
 		Memory: request("1Gi", "256Mi")}}}
 }
 
-// TestSavedIsWhatPodsHave: a written request saves nothing before pods have it.
-func TestSavedIsWhatPodsHave(t *testing.T) {
+// TestSavingsAreThoseOfPods: a written request saves nothing before pods have it.
+func TestSavingsAreThoseOfPods(t *testing.T) {
 	const clusters = "clusters.postgresql.cnpg.io"
 	cpu, memory := request("app", workload.CPU), request("app", workload.Memory)
 	for _, tc := range []struct {
@@ -198,9 +199,10 @@ func TestSavedIsWhatPodsHave(t *testing.T) {
 	}
 }
 
-// TestWhatIsInUse: a request is in use if all pods have it. If pods differ, the request is unknown. If no pod has a
+// TestRequestIsInUseIfAllPodsHaveIt: a request is in use if all pods have it. If pods differ, the request is
+// unknown. If no pod has a
 // request, the recommended request is in use if it is applied.
-func TestWhatIsInUse(t *testing.T) {
+func TestRequestIsInUseIfAllPodsHaveIt(t *testing.T) {
 	st := found()
 	check := func(reason string, want map[string]string, pods ...*podplan.Pod) {
 		t.Helper()
@@ -217,9 +219,10 @@ func TestWhatIsInUse(t *testing.T) {
 	check("no pod tells", map[string]string{"app cpu": "500m", "app memory": "1Gi"}, requesting("other", 1, 1))
 }
 
-// TestWhatAnAutoscalerHas: the present numbers of an autoscaler are known, including the numbers set by Flyball.
+// TestNumbersOfAnAutoscalerIncludeThoseSetByFlyball: the present numbers of an autoscaler are known, including the
+// numbers set by Flyball.
 // Numbers that another policy has set are not announced for this policy.
-func TestWhatAnAutoscalerHas(t *testing.T) {
+func TestNumbersOfAnAutoscalerIncludeThoseSetByFlyball(t *testing.T) {
 	const manifest = `{metadata: {namespace: shop, name: web, annotations: {flyball.dev/ledger: '{"/spec/minReplicas":{"was":5,"set":3,"by":"Tortoise/shop/tuned","since":"2037-01-05T12:00:00Z"},"of":"HorizontalPodAutoscaler/web"}'}},
   spec: {minReplicas: 3, maxReplicas: 20, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, metrics: [
     {type: ContainerResource, containerResource: {name: cpu, container: proxy, target: {type: Utilization, averageUtilization: 50}}},

@@ -12,9 +12,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestParse reads an answer of the API in all units that the API uses: n, u, m or no suffix for cores, and Ki for
+// TestParseAcceptsAllUnitsOfTheMetricsAPI reads an answer of the API in all units that the API uses: n, u, m or no
+// suffix for cores, and Ki for
 // bytes.
-func TestParse(t *testing.T) {
+func TestParseAcceptsAllUnitsOfTheMetricsAPI(t *testing.T) {
 	got, err := parse([]byte(`{"kind":"PodMetricsList","items":[
 		{"metadata":{"name":"web-1","namespace":"shop"},"timestamp":"2037-01-05T12:00:00Z","window":"15s","containers":[
 			{"name":"app","usage":{"cpu":"123500u","memory":"102400Ki"}},{"name":"proxy","usage":{"cpu":"1500u","memory":"1Mi"}}]},
@@ -44,8 +45,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestWhatTheServerSays: the error of a failed request has the text of the server.
-func TestWhatTheServerSays(t *testing.T) {
+// TestErrorOfAFailedRequestHasTheServersText: the error of a failed request has the text of the server.
+func TestErrorOfAFailedRequestHasTheServersText(t *testing.T) {
 	for answer, want := range map[string]string{
 		`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServiceUnavailable","code":503,"message":"no kubelet has been scraped yet"}`: "no kubelet has been scraped yet",
 		`error trying to reach service: dial tcp 10.0.0.7:4443: connect: connection refused`:                                                          "connection refused",

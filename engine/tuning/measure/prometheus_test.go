@@ -56,9 +56,10 @@ func shop(from, to time.Time) measure.Range {
 	return measure.Range{Namespace: "shop", Pods: measure.PodsOf("Deployment", "web"), From: from, To: to, Step: time.Minute}
 }
 
-// TestHistoryIsWhatWasRecorded: each sample of a history has the recorded values, also over several parts, and a gap
+// TestHistoryEqualsTheRecordedSamples: each sample of a history has the recorded values, also over several parts,
+// and a gap
 // stays a gap.
-func TestHistoryIsWhatWasRecorded(t *testing.T) {
+func TestHistoryEqualsTheRecordedSamples(t *testing.T) {
 	fake, from := &recordedtest.Fake{}, noon.Add(-10*24*time.Hour)
 	w := web(from, noon)
 	fake.Add(w)
@@ -81,8 +82,9 @@ func TestHistoryIsWhatWasRecorded(t *testing.T) {
 	}
 }
 
-// TestNowIsAsTheMetricsAPITellsIt: the present usage from Prometheus has the form of the usage from the metrics API.
-func TestNowIsAsTheMetricsAPITellsIt(t *testing.T) {
+// TestPresentUsageEqualsTheMetricsAPI: the present usage from Prometheus has the form of the usage from the metrics
+// API.
+func TestPresentUsageEqualsTheMetricsAPI(t *testing.T) {
 	fake := &recordedtest.Fake{}
 	fake.Add(web(noon.Add(-time.Hour), noon))
 	got, err := serve(t, fake, measure.PrometheusOptions{}).Read(t.Context(), []string{"other", "shop"}, noon)
@@ -97,8 +99,8 @@ func TestNowIsAsTheMetricsAPITellsIt(t *testing.T) {
 	}
 }
 
-// TestWhatTheServerDoesNotKnow: unknown pods differ from pods without replicas.
-func TestWhatTheServerDoesNotKnow(t *testing.T) {
+// TestUnknownPodsDifferFromPodsWithoutReplicas: unknown pods differ from pods without replicas.
+func TestUnknownPodsDifferFromPodsWithoutReplicas(t *testing.T) {
 	var none *measure.Nothing
 	fake := &recordedtest.Fake{}
 	if _, err := serve(t, fake, measure.PrometheusOptions{}).History(t.Context(), shop(noon.Add(-time.Hour), noon)); !errors.As(err, &none) ||
@@ -160,8 +162,8 @@ func TestFaultsAreNamedWithoutCredentials(t *testing.T) {
 	}
 }
 
-// TestWhatIsTooMuchIsAskedForInHalves: a range is halved for a server that answers at most two hours in one query.
-func TestWhatIsTooMuchIsAskedForInHalves(t *testing.T) {
+// TestRangesTooLongForTheServerAreHalved: a range is halved for a server that answers at most two hours in one query.
+func TestRangesTooLongForTheServerAreHalved(t *testing.T) {
 	fake := &recordedtest.Fake{}
 	w := web(noon.Add(-24*time.Hour), noon)
 	fake.Add(w)
@@ -217,7 +219,7 @@ func TestTheTokenGoesToTheServerAlone(t *testing.T) {
 	}
 }
 
-func TestQueries(t *testing.T) {
+func TestDefaultQueriesAreValid(t *testing.T) {
 	r := measure.Range{Namespace: "shop", Pods: measure.PodsOf("StatefulSet", "db"), Step: 90 * time.Second}
 	for name := range measure.DefaultQueries {
 		if err := measure.CheckQuery(name); err != nil {

@@ -67,9 +67,10 @@ func TestAPageIsRead(t *testing.T) {
 	}
 }
 
-// TestOneThatWasMadeAndActs: an object that Flyball made and that now changes pods is reported as changing pods, like
+// TestActingVerticalMadeByFlyballIsReported: an object that Flyball made and that now changes pods is reported as
+// changing pods, like
 // any other. Without the label, it counts as the object of a different writer.
-func TestOneThatWasMadeAndActs(t *testing.T) {
+func TestActingVerticalMadeByFlyballIsReported(t *testing.T) {
 	web := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
 	for labels, mine := range map[string]int{`{"flyball.dev/made": "true"}`: 1, `{}`: 0} {
 		all := &AllVerticals{of: map[workload.Ref][]policy.SeenVertical{}, made: map[workload.Ref]int{}}

@@ -9,7 +9,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestCronKnowsThePeak checks that cron learns the peak. Around 14:00 the minimum is enough for the peak, and at night
+// TestCronKnowsThePeak checks that cron learns the peak. Around 14:00 the minimum is enough for the peak, and at
+// night
 // it is the owner's minimum.
 func TestCronKnowsThePeak(t *testing.T) {
 	w := newWorld("diurnal", 2, teachDays+1)
@@ -75,9 +76,10 @@ func TestAdviceIsCarriedOut(t *testing.T) {
 	}
 }
 
-// TestAMindIsToldOfThePods checks that a learner sees what the pods request, how many are ready, and how long they took
+// TestLearnerSeesRequestsReadinessAndStartsOfPods checks that a learner sees what the pods request, how many are
+// ready, and how long they took
 // to start.
-func TestAMindIsToldOfThePods(t *testing.T) {
+func TestLearnerSeesRequestsReadinessAndStartsOfPods(t *testing.T) {
 	w := newWorld("diurnal", 2, 1)
 	c := newCluster(w, false, w.owner)
 	m := newLearner(w, v1alpha1.TortoiseRules{}, false)

@@ -23,7 +23,8 @@ func mean(w *world, from, to int) float64 {
 	return sum / float64(to-from)
 }
 
-// TestLoadsAreAsNamed compares the demand in two spans of a family. The demand in the second span must be at least, or
+// TestLoadsAreAsNamed compares the demand in two spans of a family. The demand in the second span must be at least,
+// or
 // at most, a multiple of the demand in the first span.
 func TestLoadsAreAsNamed(t *testing.T) {
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(events)), slices.Sorted(slices.Values(Families))); diff != "" {
@@ -65,7 +66,8 @@ func TestLoadsAreAsNamed(t *testing.T) {
 	}
 }
 
-// TestMaximaBind checks that the owner's maximum is too small for the largest demand, just enough, or much larger, each
+// TestMaximaBind checks that the owner's maximum is too small for the largest demand, just enough, or much larger,
+// each
 // for a third of the seeds.
 func TestMaximaBind(t *testing.T) {
 	for _, family := range Families {
@@ -183,9 +185,10 @@ func TestRunsAreDeterministic(t *testing.T) {
 	}
 }
 
-// TestCosts checks the costs of three pods, with a request of 1.1 cores each, for a day without load and for a day with
+// TestCostsOfThreePods checks the costs of three pods, with a request of 1.1 cores each, for a day without load and
+// for a day with
 // too much load.
-func TestCosts(t *testing.T) {
+func TestCostsOfThreePods(t *testing.T) {
 	for _, tc := range []struct{ demand, minutes float64 }{{1, 0}, {0.86 * 3 * 1000, 24 * 60}} {
 		w := newWorld("diurnal", 1, teachDays+1)
 		w.owner.maximum = 3
@@ -253,7 +256,7 @@ func figuresOf(edit func(family string, r *Result)) map[string]float64 {
 	return values
 }
 
-func TestFigures(t *testing.T) {
+func TestFiguresOfResults(t *testing.T) {
 	for reason, tc := range map[string]struct {
 		edit func(family string, r *Result)
 		want map[string]float64
@@ -316,9 +319,10 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestAKillTellsOfThePod checks that a kill shows the memory of the killed pod itself, and not the memory that is being
+// TestKillSampleDescribesThePod checks that a kill shows the memory of the killed pod itself, and not the memory
+// that is being
 // rolled out.
-func TestAKillTellsOfThePod(t *testing.T) {
+func TestKillSampleDescribesThePod(t *testing.T) {
 	w := newWorld("weekly", 1, 2)
 	small := w.owner
 	small.memory = 300

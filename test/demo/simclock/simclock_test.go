@@ -106,7 +106,7 @@ func TestRunsToAnInstant(t *testing.T) {
 	}
 }
 
-func TestJumps(t *testing.T) {
+func TestClockJumpFiresDueTimers(t *testing.T) {
 	c := simclock.New(monday)
 	near, far := c.NewTimer(time.Hour), c.NewTimer(30*time.Hour)
 	c.Set(monday.Add(24 * time.Hour))
@@ -148,7 +148,7 @@ func TestStopAndReset(t *testing.T) {
 	}
 }
 
-func TestTickerDropsWhatIsNotTaken(t *testing.T) {
+func TestTickerDropsUnreceivedTicks(t *testing.T) {
 	c := simclock.New(monday)
 	ticker := c.NewTicker(time.Hour)
 	c.Set(monday.Add(5*time.Hour + 30*time.Minute))
@@ -186,7 +186,7 @@ func TestTickerRefusesNoInterval(t *testing.T) {
 	simclock.New(monday).NewTicker(0)
 }
 
-func TestSleep(t *testing.T) {
+func TestSleepFollowsTheSimulatedClock(t *testing.T) {
 	c := simclock.New(monday)
 	c.Run(60_000)
 	c.Sleep(time.Minute)

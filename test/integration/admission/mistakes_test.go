@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/test/mistakes"
 )
 
-// The command line gives the same answers: see TestMistakes of its package source.
+// The command line gives the same answers: see TestErrorsOfTypicalMistakesNameTheField of its package source.
 var _ = Describe("A typical mistake", func() {
 	for _, m := range mistakes.Mistakes {
 		It("is named with its field: "+m.Kind+" "+m.Spec, func() {

@@ -21,8 +21,9 @@ var (
 	web  = workload.Ref{Namespace: "shop", Name: "web"}
 )
 
-// TestForetelling compares predictions with the manager's writes, and finds every disagreement.
-func TestForetelling(t *testing.T) {
+// TestWitnessComparesPredictionsWithWrites compares predictions with the manager's writes, and finds every
+// disagreement.
+func TestWitnessComparesPredictionsWithWrites(t *testing.T) {
 	two := []explain.Change{
 		{At: dusk.Add(-2 * time.Minute), Message: "maxReplicas 20 -> 10, minReplicas 2 -> 1"},
 		{At: dusk.Add(-time.Minute), Message: "maxReplicas 10 -> 20, minReplicas 1 -> 5"},
@@ -82,8 +83,9 @@ func TestForetelling(t *testing.T) {
 	}
 }
 
-// TestAwait reports a disagreement that lasts until the time is up, even if look fails by then.
-func TestAwait(t *testing.T) {
+// TestAwaitReportsALastingDisagreement reports a disagreement that lasts until the time is up, even if look fails by
+// then.
+func TestAwaitReportsALastingDisagreement(t *testing.T) {
 	for _, test := range []struct {
 		reason string
 		wrong  int // number of calls with a disagreement
@@ -116,8 +118,8 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// TestWinners compares the winner of an explanation with the ledger.
-func TestWinners(t *testing.T) {
+// TestWitnessComparesWinnersWithTheLedger compares the winner of an explanation with the ledger.
+func TestWitnessComparesWinnersWithTheLedger(t *testing.T) {
 	ledger := `{"metadata":{"annotations":{"` + v1alpha1.AnnotationLedger +
 		`":"{\"/spec/replicas\":{\"was\":3,\"set\":0,\"by\":\"Schedule/shop/nights\"},\"of\":\"Deployment/web\"}"}}}`
 	for _, test := range []struct {
@@ -136,8 +138,9 @@ func TestWinners(t *testing.T) {
 	}
 }
 
-// TestReasons compares the reason in an explanation with the state that the manager reports.
-func TestReasons(t *testing.T) {
+// TestWitnessComparesReasonsWithTheReportedState compares the reason in an explanation with the state that the
+// manager reports.
+func TestWitnessComparesReasonsWithTheReportedState(t *testing.T) {
 	nights := &v1alpha1.Schedule{}
 	nights.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Schedule"))
 	nights.Namespace, nights.Name, nights.Status.State = "shop", "nights", "Asleep"

@@ -23,11 +23,12 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // now is the evening before a public holiday.
 var now = time.Date(2037, 5, 13, 19, 0, 0, 0, time.UTC)
 
-// TestGolden runs the cases of testdata. There is a directory for each tool, with a file for each field or trap of the
+// TestMigrationsMatchGoldenFiles runs the cases of testdata. There is a directory for each tool, with a file for
+// each field or trap of the
 // tool's objects. The first line of a case describes it. The golden file beside a case has the output and the writes of
 // a take-over. Every printed manifest is read again as a manifest of Flyball, so it is checked against the schemas and
 // compiled.
-func TestGolden(t *testing.T) {
+func TestMigrationsMatchGoldenFiles(t *testing.T) {
 	for _, tool := range tools.All() {
 		cases, err := filepath.Glob(filepath.Join("testdata", tool.Name, "*.yaml"))
 		if err != nil || len(cases) == 0 {

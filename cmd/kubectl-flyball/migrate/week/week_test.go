@@ -12,8 +12,9 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// TestBetween checks the windows at every half hour of a week. A window has to be open if the last event was a start.
-func TestBetween(t *testing.T) {
+// TestWindowsAreOpenAfterAStart checks the windows at every half hour of a week. A window has to be open if the last
+// event was a start.
+func TestWindowsAreOpenAfterAStart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const length, step = 7 * 24 * 60, 6 * 60
 		minutes := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) int { return step * rapid.IntRange(0, length/step-1).Draw(t, "step") }), 1, 6)

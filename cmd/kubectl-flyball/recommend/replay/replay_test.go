@@ -58,7 +58,8 @@ func run(t *testing.T, in Input) *Output {
 	return o
 }
 
-// TestNumbersAreThoseOfTheManager checks that the numbers equal the final values of the manager's learner, decision by
+// TestNumbersAreThoseOfTheManager checks that the numbers equal the final values of the manager's learner, decision
+// by
 // decision.
 func TestNumbersAreThoseOfTheManager(t *testing.T) {
 	in := recorded(t, "Balanced", 2*24*time.Hour)
@@ -104,8 +105,8 @@ func TestNumbersAreThoseOfTheManager(t *testing.T) {
 	}
 }
 
-// TestWhatIsLaterIsNotLookedAt checks that samples after At change nothing, and that the progress goes from 0 to 1.
-func TestWhatIsLaterIsNotLookedAt(t *testing.T) {
+// TestReplayIgnoresLaterSamples checks that samples after At change nothing, and that the progress goes from 0 to 1.
+func TestReplayIgnoresLaterSamples(t *testing.T) {
 	whole, half := recorded(t, "Balanced", 30*time.Hour), recorded(t, "Balanced", 15*time.Hour)
 	whole.At = half.At
 	last := 0.0
@@ -152,9 +153,10 @@ func TestEveryNumberHasAReason(t *testing.T) {
 	}
 }
 
-// TestOriginal checks the profile of the original Tortoise. With a week of history the bounds are half and twice the
+// TestReplayOfTheOriginalProfile checks the profile of the original Tortoise. With a week of history the bounds are
+// half and twice the
 // observed replicas. Without metrics there is an emergency.
-func TestOriginal(t *testing.T) {
+func TestReplayOfTheOriginalProfile(t *testing.T) {
 	in := recorded(t, mercari.Profile, 7*24*time.Hour)
 	o := run(t, in)
 	if o.Phase != "Working" || o.Hours[12].Min != 3 || o.Min.Recommended != 3 || o.Max.Recommended != 6 {
@@ -169,7 +171,8 @@ func TestOriginal(t *testing.T) {
 	}
 }
 
-// TestWithoutRequests checks that requests are recommended although the owner has set none, and that a workload without
+// TestWithoutRequests checks that requests are recommended although the owner has set none, and that a workload
+// without
 // replicas keeps their number.
 func TestWithoutRequests(t *testing.T) {
 	in := recorded(t, "Balanced", 2*time.Hour)

@@ -29,8 +29,9 @@ func demo(t *testing.T) *source.World {
 	return w
 }
 
-// TestActions checks that each action has the command of the verb, and the effect that the verb prints.
-func TestActions(t *testing.T) {
+// TestActionsHaveTheCommandOfTheVerb checks that each action has the command of the verb, and the effect that the
+// verb prints.
+func TestActionsHaveTheCommandOfTheVerb(t *testing.T) {
 	in := act.Around{World: demo(t), User: freezecheck.User{Name: "alice"}, Now: night, Zone: time.UTC,
 		FlyballNamespace: source.DefaultNamespace, DryRun: true}
 	for form, want := range map[string][2]string{
@@ -90,8 +91,8 @@ func (all rights) Allowed(_ context.Context, r source.Right, _ string) (bool, er
 	return slices.Contains(all, r.String()), nil
 }
 
-// TestOffers checks that a page offers an action only to a person who has the rights for it.
-func TestOffers(t *testing.T) {
+// TestActionsAreOfferedByRights checks that a page offers an action only to a person who has the rights for it.
+func TestActionsAreOfferedByRights(t *testing.T) {
 	w := demo(t)
 	target, err := w.FindTarget("deployment/web", "shop")
 	if err != nil {

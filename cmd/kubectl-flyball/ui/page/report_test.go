@@ -84,7 +84,8 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// TestReportIsSelfContained checks that the file needs no script and no external address, not even for styles, pictures
+// TestReportIsSelfContained checks that the file needs no script and no external address, not even for styles,
+// pictures
 // or fonts.
 func TestReportIsSelfContained(t *testing.T) {
 	text, all := rendered(t, demoReport(t))
@@ -106,9 +107,10 @@ func TestReportIsSelfContained(t *testing.T) {
 	}
 }
 
-// TestPictureIsTold checks that each bar of the picture has a line of text, and that the page has the pattern of each
+// TestEachBarOfThePictureHasText checks that each bar of the picture has a line of text, and that the page has the
+// pattern of each
 // state.
-func TestPictureIsTold(t *testing.T) {
+func TestEachBarOfThePictureHasText(t *testing.T) {
 	r := demoReport(t)
 	text, all := rendered(t, r)
 	patterns, lines := map[string]bool{}, map[string]int{}
@@ -213,7 +215,8 @@ func poison(v reflect.Value) {
 	}
 }
 
-// TestHostileTexts checks that no text of a cluster becomes an element, an attribute, a style or a script on the page.
+// TestHostileTexts checks that no text of a cluster becomes an element, an attribute, a style or a script on the
+// page.
 func TestHostileTexts(t *testing.T) {
 	r := demoReport(t)
 	_, before := rendered(t, r)

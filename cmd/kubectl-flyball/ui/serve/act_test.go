@@ -114,8 +114,8 @@ const anEdit = "apiVersion: flyball.dev/v1alpha1\nkind: Schedule\nmetadata: {nam
 	"  target: {kinds: [{group: apps, kind: Deployment}], names: [none]}\n  timeZone: UTC\n  asleep: [{name: nights, from: \"20:00\", to: " +
 	"\"08:00\"}]\n"
 
-// TestPreviewHoldsUpNobody checks that the server serves pages while it computes a preview.
-func TestPreviewHoldsUpNobody(t *testing.T) {
+// TestPagesAreServedDuringAPreview checks that the server serves pages while it computes a preview.
+func TestPagesAreServedDuringAPreview(t *testing.T) {
 	var holds atomic.Bool
 	computing, end := make(chan struct{}), make(chan struct{})
 	o := openWith(t, func(o *serve.Options) {

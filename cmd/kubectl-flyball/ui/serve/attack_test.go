@@ -160,7 +160,8 @@ func (o *opened) text(r *http.Request, status int) string {
 // secret is a text that every view contains and that no foreign request may get.
 const secret = "<nav "
 
-// TestForeignRequests sends the requests that a page of another site, or of another port, can make a browser send. All
+// TestForeignRequests sends the requests that a page of another site, or of another port, can make a browser send.
+// All
 // are refused.
 func TestForeignRequests(t *testing.T) {
 	o := open(t).enter()
@@ -204,8 +205,9 @@ func TestForeignRequests(t *testing.T) {
 	}
 }
 
-// TestToken checks that guessed tokens are refused, and that the right token works only once.
-func TestToken(t *testing.T) {
+// TestTokenWorksOnceAndGuessesAreRefused checks that guessed tokens are refused, and that the right token works only
+// once.
+func TestTokenWorksOnceAndGuessesAreRefused(t *testing.T) {
 	o := open(t)
 	for _, path := range []string{"/", "/policies", "/events", "/page.js", "/?token=", "/?token=" + strings.Repeat("0", 64),
 		"/?token=" + o.token[:63], "/policies?token=" + o.token} {
@@ -251,8 +253,9 @@ func TestCookieOfAnotherPort(t *testing.T) {
 	one.text(r, http.StatusOK)
 }
 
-// TestPaths checks that no file of the machine can be read, neither by an address nor by a manifest.
-func TestPaths(t *testing.T) {
+// TestNoFileOfTheMachineCanBeRead checks that no file of the machine can be read, neither by an address nor by a
+// manifest.
+func TestNoFileOfTheMachineCanBeRead(t *testing.T) {
 	o := open(t).enter()
 	for _, path := range []string{"/../../../../etc/passwd", "/..%2f..%2fetc%2fpasswd", "/style.css/../../etc/passwd",
 		"/target/..%2f..%2f/etc/passwd", "/templates/report.html",
@@ -271,8 +274,9 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestHeaders checks that each answer, including a refusal, forbids frames, foreign scripts and caches.
-func TestHeaders(t *testing.T) {
+// TestHeadersForbidFramesScriptsAndCaches checks that each answer, including a refusal, forbids frames, foreign
+// scripts and caches.
+func TestHeadersForbidFramesScriptsAndCaches(t *testing.T) {
 	o := open(t).enter()
 	refused := o.request(http.MethodGet, "/", "")
 	refused.Host = "evil.example"

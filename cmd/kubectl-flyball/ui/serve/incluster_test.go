@@ -12,9 +12,10 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 )
 
-// TestLogin checks the way of people to the pages of the cluster: requests without a token, from other sites and with refused
+// TestRefusedTokensNeverOpenPages checks the way of people to the pages of the cluster: requests without a token,
+// from other sites and with refused
 // tokens never open pages.
-func TestLogin(t *testing.T) {
+func TestRefusedTokensNeverOpenPages(t *testing.T) {
 	opened := 0
 	c := &InCluster{
 		Admit: func(r *http.Request) (*authenticationv1.UserInfo, error) {

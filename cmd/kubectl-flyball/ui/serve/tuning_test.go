@@ -15,8 +15,9 @@ import (
 
 const testdata = "../../cli/testdata/"
 
-// TestTuning checks the page of recommendations: of Tortoises, from a history of usage, and with neither.
-func TestTuning(t *testing.T) {
+// TestTuningPageShowsRecommendations checks the page of recommendations: of Tortoises, from a history of usage, and
+// with neither.
+func TestTuningPageShowsRecommendations(t *testing.T) {
 	has := func(o *opened, path string, wanted ...string) string {
 		t.Helper()
 		got := o.text(o.request(http.MethodGet, path, ""), http.StatusOK)

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// TestViews checks that each view shows its content without a script.
-func TestViews(t *testing.T) {
+// TestViewsShowContentWithoutAScript checks that each view shows its content without a script.
+func TestViewsShowContentWithoutAScript(t *testing.T) {
 	o := open(t).enter()
 	for path, want := range map[string][]string{
 		"/":                         {"Schedule/shop/office-hours", "ChangeFreeze/shop/holiday", ">web</a>", "replica hours saved"},
@@ -54,8 +54,8 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// TestVerdict checks that the page of freezes gives the same answer as can-i.
-func TestVerdict(t *testing.T) {
+// TestFreezePageAgreesWithCanI checks that the page of freezes gives the same answer as can-i.
+func TestFreezePageAgreesWithCanI(t *testing.T) {
 	o := open(t).enter()
 	for path, want := range map[string][]string{
 		"/freezes?may=rollout&object=deployment/web&in=shop&at=2037-05-14T12:00": {"No</b>", "no: RollOut Deployment.apps/shop/web by alice",
@@ -93,9 +93,10 @@ func TestEveryLink(t *testing.T) {
 	}
 }
 
-// TestPreview checks that the page shows the difference that a policy makes, and the fault of a policy that cannot be
+// TestPreviewShowsTheDifferenceOfAPolicy checks that the page shows the difference that a policy makes, and the
+// fault of a policy that cannot be
 // read.
-func TestPreview(t *testing.T) {
+func TestPreviewShowsTheDifferenceOfAPolicy(t *testing.T) {
 	o := open(t).enter()
 	before := len(o.world.Policies)
 	edit := "apiVersion: flyball.dev/v1alpha1\nkind: Schedule\nmetadata: {name: search-nights, namespace: shop}\nspec:\n" +

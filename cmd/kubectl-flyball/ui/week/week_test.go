@@ -148,9 +148,10 @@ func compare(t *testing.T, k *week.Week, text []byte) (bars int) {
 	return bars
 }
 
-// TestClocks checks the texts of clock changes: an hour that is skipped, an hour that is repeated, and a change by half
+// TestTextsOfClockChanges checks the texts of clock changes: an hour that is skipped, an hour that is repeated, and
+// a change by half
 // an hour.
-func TestClocks(t *testing.T) {
+func TestTextsOfClockChanges(t *testing.T) {
 	for name, want := range map[string][]string{
 		"Europe/Berlin": {"the clock goes from 02:00 to 03:00: the time between is skipped",
 			"the clock goes back from 03:00 to 02:00: the time from 02:00 to 03:00 comes twice"},
@@ -170,9 +171,10 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// TestPast checks that the time before now is shown as far as the ledger records it, and that a target without a ledger
+// TestPastIsShownAsFarAsTheLedger checks that the time before now is shown as far as the ledger records it, and that
+// a target without a ledger
 // has no past.
-func TestPast(t *testing.T) {
+func TestPastIsShownAsFarAsTheLedger(t *testing.T) {
 	z := zone(t, "Europe/Berlin")
 	w := demo(t)
 	night := time.Date(2037, 5, 13, 23, 0, 0, 0, z)
@@ -211,8 +213,9 @@ func TestPast(t *testing.T) {
 	}
 }
 
-// TestSummary checks that the bar of a folded group counts each target of the group at each instant.
-func TestSummary(t *testing.T) {
+// TestSummaryCountsTargetsOfAGroup checks that the bar of a folded group counts each target of the group at each
+// instant.
+func TestSummaryCountsTargetsOfAGroup(t *testing.T) {
 	from := time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
 	k, err := week.Of(t.Context(), demo(t), week.Options{From: from, To: from.AddDate(0, 0, 7), Zone: time.UTC})
 	if err != nil {
@@ -239,8 +242,8 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// TestEmpty checks that a picture without rows says why it has none.
-func TestEmpty(t *testing.T) {
+// TestEmptyPictureGivesItsReason checks that a picture without rows says why it has none.
+func TestEmptyPictureGivesItsReason(t *testing.T) {
 	from := time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
 	without := demo(t)
 	without.Policies = nil

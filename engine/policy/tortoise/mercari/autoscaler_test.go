@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestUtilisation(t *testing.T) {
+func TestTargetUtilisationOfTheAutoscaler(t *testing.T) {
 	for _, tc := range []struct {
 		reason                          string
 		request, stored                 int64
@@ -113,7 +113,7 @@ func TestSlotsOfTheWeek(t *testing.T) {
 	}
 }
 
-func TestBounds(t *testing.T) {
+func TestBoundsOfTheAutoscalerByMode(t *testing.T) {
 	for _, tc := range []struct {
 		reason            string
 		mode              Mode

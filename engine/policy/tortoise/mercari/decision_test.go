@@ -56,8 +56,9 @@ func TestTunerAppliesTheFormulas(t *testing.T) {
 	}
 }
 
-// TestTunerKeepsWhatVSays checks that V stays the same between target and upper bound, for each container and resource.
-func TestTunerKeepsWhatVSays(t *testing.T) {
+// TestTunerKeepsTheValueV checks that V stays the same between target and upper bound, for each container and
+// resource.
+func TestTunerKeepsTheValueV(t *testing.T) {
 	k := NewFormulas(c, time.UTC)
 	for _, step := range []struct{ target, want int64 }{{100, 100}, {90, 100}, {40, 40}, {60, 60}} {
 		k.Decide(Seen{Now: now, Replicas: 5, Minimum: 3, Resources: []Resource{cpu(1000, step.target, false),
@@ -72,7 +73,8 @@ func TestTunerKeepsWhatVSays(t *testing.T) {
 	}
 }
 
-// TestTunerInAnEmergency checks that five minutes without metrics begin an emergency. The minimum is then the maximum, and
+// TestTunerInAnEmergency checks that five minutes without metrics begin an emergency. The minimum is then the
+// maximum, and
 // nothing is recommended until the way back has ended.
 func TestTunerInAnEmergency(t *testing.T) {
 	k := week(t)
@@ -132,7 +134,8 @@ func TestTunerRaisesRequestsOfManyReplicas(t *testing.T) {
 	}
 }
 
-// TestTunerMovesEveryTarget checks that each Horizontal resource has its own target. A missing metric begins with 70 %.
+// TestTunerMovesEveryTarget checks that each Horizontal resource has its own target. A missing metric begins with 70
+// %.
 // All targets change together, once a day.
 func TestTunerMovesEveryTarget(t *testing.T) {
 	k := week(t)
@@ -156,8 +159,9 @@ func TestTunerMovesEveryTarget(t *testing.T) {
 	}
 }
 
-// TestTunerIsToldOfAnEmergency checks that an emergency by hand begins at once and ends like any other emergency.
-func TestTunerIsToldOfAnEmergency(t *testing.T) {
+// TestManualEmergencyBeginsAtOnceAndEnds checks that an emergency by hand begins at once and ends like any other
+// emergency.
+func TestManualEmergencyBeginsAtOnceAndEnds(t *testing.T) {
 	k := week(t)
 	if d := k.Decide(Seen{Now: now, Manual: true, Replicas: 10, Minimum: 5}); d.Mode != Emergency || d.Bounds.Min != 20 {
 		t.Errorf("asked for it is %+v", d)

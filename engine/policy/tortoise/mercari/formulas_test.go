@@ -14,7 +14,7 @@ var (
 // wide are limits that bound only the step down.
 var wide = Limits{GlobalMax: math.MaxInt64}
 
-func TestStored(t *testing.T) {
+func TestStoredValueFollowsTheRecommendation(t *testing.T) {
 	for _, tc := range []struct {
 		reason                 string
 		v, target, upper, want int64
@@ -34,7 +34,7 @@ func TestStored(t *testing.T) {
 	}
 }
 
-func TestClamp(t *testing.T) {
+func TestRequestIsClampedToLimits(t *testing.T) {
 	for _, tc := range []struct {
 		reason              string
 		request, size, want int64
@@ -60,7 +60,7 @@ func TestClamp(t *testing.T) {
 	}
 }
 
-func TestVertical(t *testing.T) {
+func TestVerticalRequestFollowsTheStoredValue(t *testing.T) {
 	const mebi = (1 << 20) * thousandth
 	for _, tc := range []struct {
 		reason                string
@@ -88,7 +88,7 @@ func TestVertical(t *testing.T) {
 	}
 }
 
-func TestHorizontal(t *testing.T) {
+func TestHorizontalRequestFollowsUtilisation(t *testing.T) {
 	base := Horizontal{Request: 1000, Stored: 500, Limits: Limits{0, 0, 50, 10_000}, Replicas: 10, Minimum: 3, Target: 80, Several: true}
 	for _, tc := range []struct {
 		reason string
@@ -123,7 +123,7 @@ func TestHorizontal(t *testing.T) {
 	}
 }
 
-func TestPress(t *testing.T) {
+func TestPressureRaisesTheRequest(t *testing.T) {
 	noted := func(ago time.Duration) Pressure { return Pressure{Noted: true, Since: now.Add(-ago)} }
 	fresh := Pressure{Noted: true, Since: now}
 	for _, tc := range []struct {

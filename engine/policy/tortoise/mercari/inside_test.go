@@ -18,8 +18,9 @@ var (
 	scaled = tune.Defaults(simulation.Profiles["Balanced"], "app")
 )
 
-// TestParameters checks that the parameters are those of the original, with the changes by the spec.
-func TestParameters(t *testing.T) {
+// TestParametersAreTheOriginalsWithChangesByTheSpec checks that the parameters are those of the original, with the
+// changes by the spec.
+func TestParametersAreTheOriginalsWithChangesByTheSpec(t *testing.T) {
 	if diff := cmp.Diff(Default(), New().config()); diff != "" {
 		t.Errorf("without rules: %s", diff)
 	}
@@ -33,7 +34,8 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// TestSinceWhenMetricsAreLost checks the time of the loss: the newest sample, or the begin of measuring if that is later.
+// TestSinceWhenMetricsAreLost checks the time of the loss: the newest sample, or the begin of measuring if that is
+// later.
 // If only the autoscaler is blind, it is the present.
 func TestSinceWhenMetricsAreLost(t *testing.T) {
 	for _, tc := range []struct {
@@ -61,9 +63,10 @@ func TestSinceWhenMetricsAreLost(t *testing.T) {
 	}
 }
 
-// TestWhileNobodyLooksNothingIsLost checks that a loss before a restart does not count after it, because there may have
+// TestLossBeforeARestartDoesNotCount checks that a loss before a restart does not count after it, because there may
+// have
 // been metrics in between.
-func TestWhileNobodyLooksNothingIsLost(t *testing.T) {
+func TestLossBeforeARestartDoesNotCount(t *testing.T) {
 	for since, want := range map[time.Duration]time.Duration{-time.Hour: 0, 0: 0, 16 * time.Minute: 16 * time.Minute} {
 		k := New()
 		k.newest, k.formulas.LostSince = at.Add(20*time.Minute), at
@@ -73,9 +76,10 @@ func TestWhileNobodyLooksNothingIsLost(t *testing.T) {
 	}
 }
 
-// TestWhatTheFormulasSee checks the input of the formulas: only resources with a request, with the recommendation for
+// TestFormulasSeeResourcesWithARequest checks the input of the formulas: only resources with a request, with the
+// recommendation for
 // each. Memory is in thousandths of a byte.
-func TestWhatTheFormulasSee(t *testing.T) {
+func TestFormulasSeeResourcesWithARequest(t *testing.T) {
 	k := New()
 	k.formulas.Config = k.config()
 	k.Observe(workload.Sample{At: at, Container: "app", CPU: 300, Memory: 300 << 20, Replicas: 3},
@@ -101,7 +105,8 @@ func TestWhatTheFormulasSee(t *testing.T) {
 	}
 }
 
-// TestTheTargetThatAResourceHas checks that a resource has the target that was set last, or else the owner's. The owner's
+// TestTheTargetThatAResourceHas checks that a resource has the target that was set last, or else the owner's. The
+// owner's
 // target is the one of the container. The scaled container can also have the one of whole pods.
 func TestTheTargetThatAResourceHas(t *testing.T) {
 	app, side, memory := Resource{Container: "app", Horizontal: true}, Resource{Container: "side", Horizontal: true},
@@ -130,7 +135,8 @@ func TestTheTargetThatAResourceHas(t *testing.T) {
 	}
 }
 
-// TestHowContainersAreScaled checks that a container without requests is not scaled. Without an autoscaler, every resource
+// TestHowContainersAreScaled checks that a container without requests is not scaled. Without an autoscaler, every
+// resource
 // is scaled by size.
 func TestHowContainersAreScaled(t *testing.T) {
 	k := New()
@@ -161,8 +167,8 @@ func TestThePhaseOfATarget(t *testing.T) {
 	}
 }
 
-// TestWhatIsSaid checks the reason for each number: whether it stays or changes, and the value V.
-func TestWhatIsSaid(t *testing.T) {
+// TestEachNumberHasItsReasonAndValue checks the reason for each number: whether it stays or changes, and the value V.
+func TestEachNumberHasItsReasonAndValue(t *testing.T) {
 	k := New()
 	k.formulas.Values["app/memory"], k.formulas.Values["app/cpu"] = 1000*(300<<20), 250
 	key := (Resource{Container: "app"}).Key()
@@ -218,8 +224,8 @@ func TestValuesAreKept(t *testing.T) {
 	}
 }
 
-// TestWhatStartsTeachesNothing checks that samples of starting pods are ignored, except for kills.
-func TestWhatStartsTeachesNothing(t *testing.T) {
+// TestSamplesOfStartingPodsAreIgnoredExceptKills checks that samples of starting pods are ignored, except for kills.
+func TestSamplesOfStartingPodsAreIgnoredExceptKills(t *testing.T) {
 	for kills, want := range map[int]time.Time{0: {}, 1: at} {
 		k := New()
 		k.Observe(workload.Sample{At: at, Container: "app", CPU: 100, Memory: 1 << 20, Replicas: 1, Starting: true, OOMKills: kills,
@@ -230,9 +236,10 @@ func TestWhatStartsTeachesNothing(t *testing.T) {
 	}
 }
 
-// TestWhatIsSaidInAnEmergency checks that an emergency gives only the reason for the phase, because no request was
+// TestEmergencyGivesOnlyTheReasonOfThePhase checks that an emergency gives only the reason for the phase, because no
+// request was
 // decided.
-func TestWhatIsSaidInAnEmergency(t *testing.T) {
+func TestEmergencyGivesOnlyTheReasonOfThePhase(t *testing.T) {
 	own := map[string]tune.Request{"app": {CPU: 1000, Memory: 1 << 30}}
 	for manual, want := range map[bool][]string{false: {"phase", "request", "app memory", "min", "max", "utilisation"}, true: {"phase"}} {
 		k, spec := New(), scaled

@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// TestWhatNobodyKeeps checks that impossible state is recognised.
-func TestWhatNobodyKeeps(t *testing.T) {
+// TestImpossibleStoredStateIsUnsound checks that impossible state is recognised.
+func TestImpossibleStoredStateIsUnsound(t *testing.T) {
 	if !New().Keep().IsSound() {
 		t.Error("what was kept of nothing is not sound")
 	}
@@ -25,8 +25,8 @@ func TestWhatNobodyKeeps(t *testing.T) {
 	}
 }
 
-// TestWhatIsKeptAtTheLimit checks that numbers exactly at their limits are accepted.
-func TestWhatIsKeptAtTheLimit(t *testing.T) {
+// TestStoredNumbersAtTheirLimitsAreAccepted checks that numbers exactly at their limits are accepted.
+func TestStoredNumbersAtTheirLimitsAreAccepted(t *testing.T) {
 	for what, edit := range map[string]func(*Kept){
 		"the first mode":       func(k *Kept) { k.Mode = Working },
 		"the last mode":        func(k *Kept) { k.Mode = BackToNormal },

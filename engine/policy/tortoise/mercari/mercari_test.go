@@ -56,7 +56,8 @@ func live(k *mercari.Tuner, s tune.Spec, from time.Time, long time.Duration, edi
 	return r, o
 }
 
-// TestNumbersAreThoseOfTheFormulas compares each decision of the tuner with the formulas, which the test calls itself.
+// TestNumbersAreThoseOfTheFormulas compares each decision of the tuner with the formulas, which the test calls
+// itself.
 func TestNumbersAreThoseOfTheFormulas(t *testing.T) {
 	var recommender mercari.Recommender
 	c := mercari.Default()
@@ -109,9 +110,10 @@ func TestNumbersAreThoseOfTheFormulas(t *testing.T) {
 	}
 }
 
-// TestPhases checks that requests are sized as soon as there is a recommendation. Resources that are scaled by replicas
+// TestVerticalResourcesAreSizedBeforeHorizontalOnes checks that requests are sized as soon as there is a
+// recommendation. Resources that are scaled by replicas
 // wait until every hour of the week was seen.
-func TestPhases(t *testing.T) {
+func TestVerticalResourcesAreSizedBeforeHorizontalOnes(t *testing.T) {
 	k := mercari.New()
 	if r := k.Decide(spec, observed(sunday)); r.Phase != tune.Initializing || !cmp.Equal(r.Setting.Requests, own) {
 		t.Errorf("at first it is %+v", r)
@@ -130,7 +132,8 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// TestWaysOfScaling checks how the way of scaling of each container follows from the autoscaler and the spec. The reasons
+// TestWaysOfScaling checks how the way of scaling of each container follows from the autoscaler and the spec. The
+// reasons
 // show the way.
 func TestWaysOfScaling(t *testing.T) {
 	for _, tc := range []struct {
@@ -173,8 +176,8 @@ func TestWaysOfScaling(t *testing.T) {
 	}
 }
 
-// TestWhatTheSpecSays checks that the spec changes the parameters of the original.
-func TestWhatTheSpecSays(t *testing.T) {
+// TestSpecChangesTheOriginalsParameters checks that the spec changes the parameters of the original.
+func TestSpecChangesTheOriginalsParameters(t *testing.T) {
 	k := mercari.New()
 	k.Rules = mercari.Rules{Min: 12, Max: 15, PreferredMax: 14, StepDown: 0.5, Cooldown: 24 * time.Hour,
 		Least: map[string]tune.Request{"app": {Memory: 600 << 20}}}
@@ -207,9 +210,10 @@ func TestAnOwnersEditWaits(t *testing.T) {
 	}
 }
 
-// TestDryIsOneStepFromWhatIs checks that a recommendation that is not carried out is always one step from the present
+// TestDryRunIsOneStepFromPresentNumbers checks that a recommendation that is not carried out is always one step from
+// the present
 // values. Such steps never add up.
-func TestDryIsOneStepFromWhatIs(t *testing.T) {
+func TestDryRunIsOneStepFromPresentNumbers(t *testing.T) {
 	dry := spec
 	dry.Dry = true
 	r, _ := live(mercari.New(), dry, sunday, 9*24*time.Hour, nil)
@@ -218,9 +222,10 @@ func TestDryIsOneStepFromWhatIs(t *testing.T) {
 	}
 }
 
-// TestEmergencies checks the three reasons for an emergency: lost metrics for five minutes, a blind autoscaler, and the
+// TestLostMetricsBlindAutoscalerAndSpecBeginAnEmergency checks the three reasons for an emergency: lost metrics for
+// five minutes, a blind autoscaler, and the
 // spec.
-func TestEmergencies(t *testing.T) {
+func TestLostMetricsBlindAutoscalerAndSpecBeginAnEmergency(t *testing.T) {
 	for name, edit := range map[string]func(*tune.Spec, *tune.Observed){
 		"silence":    func(_ *tune.Spec, o *tune.Observed) { o.Now = o.Now.Add(5 * time.Minute) },
 		"the spec":   func(s *tune.Spec, _ *tune.Observed) { s.Manual = true },
@@ -286,7 +291,8 @@ func TestAnEmergencyBeforeTheWeekIsFull(t *testing.T) {
 	}
 }
 
-// TestOnTheWayBackMetricsThatAreLostAreNoEmergency checks that metrics lost on the way back begin no emergency, as in the
+// TestOnTheWayBackMetricsThatAreLostAreNoEmergency checks that metrics lost on the way back begin no emergency, as
+// in the
 // original. Once the way back has ended, they begin one.
 func TestOnTheWayBackMetricsThatAreLostAreNoEmergency(t *testing.T) {
 	k := mercari.New()

@@ -9,7 +9,7 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
 
-func TestPolicies(t *testing.T) {
+func TestScalingPolicyOfEachResource(t *testing.T) {
 	both := []Container{{Name: "app", CPU: true, Memory: true}, {Name: "side", CPU: true, Memory: true}}
 	metrics := []Container{{Name: "app", CPU: true, Memory: true, CPUMetric: true},
 		{Name: "side", CPU: true, Memory: true, MemoryMetric: true}}
@@ -39,7 +39,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-func TestPhases(t *testing.T) {
+func TestPhaseByRecommendationAndHistory(t *testing.T) {
 	for _, tc := range []struct {
 		s                   Scaling
 		recommended, filled bool
@@ -68,8 +68,8 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// TestDefaults has the defaults of all parameters that the formulas need.
-func TestDefaults(t *testing.T) {
+// TestFormulasHaveAllDefaults has the defaults of all parameters that the formulas need.
+func TestFormulasHaveAllDefaults(t *testing.T) {
 	want := Config{
 		Weekly: true, MaxFactor: 2, MinFactor: 0.5, MinimumMinReplicas: 3, MaximumMinReplicas: 10, PreferredMaxReplicas: 30,
 		MaximumMaxReplicas: 100, Reduction: 0.95,

@@ -10,9 +10,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestWhatWasLearntIsKept checks that a Recommender restored from JSON recommends the same as the original, also after
+// TestRestoredRecommenderRecommendsTheSame checks that a Recommender restored from JSON recommends the same as the
+// original, also after
 // more samples.
-func TestWhatWasLearntIsKept(t *testing.T) {
+func TestRestoredRecommenderRecommendsTheSame(t *testing.T) {
 	var kept Recommender
 	for hour := range 50 {
 		for _, name := range []string{"app", "proxy"} {
@@ -50,7 +51,7 @@ func TestWhatWasLearntIsKept(t *testing.T) {
 	}
 }
 
-func TestWhatIsDamagedIsNotRestored(t *testing.T) {
+func TestDamagedContainersAreNotRestored(t *testing.T) {
 	var r Recommender
 	r.Observe(workload.Sample{At: start, Container: "app", CPU: 100, Memory: -1, Replicas: 1})
 	for name, edit := range map[string]func(c *KeptContainer){

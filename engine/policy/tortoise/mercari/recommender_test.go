@@ -37,8 +37,9 @@ func TestCPU(t *testing.T) {
 	}
 }
 
-// TestMemory checks that the peaks of days count, and today's peak at once. A kill counts as a need above the limit.
-func TestMemory(t *testing.T) {
+// TestMemoryFollowsDailyPeaksAndKills checks that the peaks of days count, and today's peak at once. A kill counts
+// as a need above the limit.
+func TestMemoryFollowsDailyPeaksAndKills(t *testing.T) {
 	var r Recommender
 	see := func(hour int, mib float64, kills int) float64 {
 		at := start.Add(time.Duration(hour) * time.Hour)

@@ -8,9 +8,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestRoomIsMadeWhereThereIsNone checks that the number of learnt containers is limited. Only if there is no room,
+// TestFullRecommenderForgetsOnlyContainersMissingInTheTarget checks that the number of learnt containers is limited.
+// Only if there is no room,
 // containers are forgotten, and only those that the target does not have.
-func TestRoomIsMadeWhereThereIsNone(t *testing.T) {
+func TestFullRecommenderForgetsOnlyContainersMissingInTheTarget(t *testing.T) {
 	var r Recommender
 	see := func(name string) {
 		r.Observe(workload.Sample{At: start, Container: name, CPU: 1000, Memory: -1, Replicas: 1})

@@ -9,7 +9,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestAClockThatWasAhead checks the samples after the clock was set right. If the clock was ahead by at most an hour, the
+// TestAClockThatWasAhead checks the samples after the clock was set right. If the clock was ahead by at most an
+// hour, the
 // samples that seem older are dropped. If it was ahead by more, the samples of the wrong clock are dropped. In both cases
 // learning goes on.
 func TestAClockThatWasAhead(t *testing.T) {
@@ -55,9 +56,10 @@ func TestAClockThatWasAhead(t *testing.T) {
 	}
 }
 
-// TestRewindForgetsWhatIsAfter checks that a rewind drops all steps after a step and none before it. Steps left in the
+// TestRewindForgetsLaterSamples checks that a rewind drops all steps after a step and none before it. Steps left in
+// the
 // ring would come back as old demand.
-func TestRewindForgetsWhatIsAfter(t *testing.T) {
+func TestRewindForgetsLaterSamples(t *testing.T) {
 	newest := stepOf(at(2 * Points))
 	for _, back := range []int64{1, 2, int64(Points) - 1, int64(Points), 2 * int64(Points)} {
 		s := &Series{ring: newRing(), last: newest, count: 3}
@@ -76,7 +78,8 @@ func TestRewindForgetsWhatIsAfter(t *testing.T) {
 	}
 }
 
-// TestAStepBeyondAllTimeIsRefused checks that a step number near overflow is refused: counting from it would give negative
+// TestAStepBeyondAllTimeIsRefused checks that a step number near overflow is refused: counting from it would give
+// negative
 // numbers.
 func TestAStepBeyondAllTimeIsRefused(t *testing.T) {
 	target := &Target{}

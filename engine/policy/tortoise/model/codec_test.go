@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestWhatIsWrittenIsRead checks that points, histograms and kills are the same after a restart.
-func TestWhatIsWrittenIsRead(t *testing.T) {
+// TestMarshalledUsageIsRestoredUnchanged checks that points, histograms and kills are the same after a restart.
+func TestMarshalledUsageIsRestoredUnchanged(t *testing.T) {
 	kept := &Target{}
 	for i := range 40 {
 		s := sample(monday.Add(time.Duration(i)*7*time.Minute), float64(100+10*i), 2)
@@ -152,7 +152,8 @@ func TestSeriesAreChecked(t *testing.T) {
 	}
 }
 
-// TestANewestStepWithoutSamples checks a case that only a manipulated history has. The value of the step then comes from
+// TestANewestStepWithoutSamples checks a case that only a manipulated history has. The value of the step then comes
+// from
 // the ring, and not from a division by zero samples.
 func TestANewestStepWithoutSamples(t *testing.T) {
 	s := &Series{ring: newRing(), last: stepOf(monday)}

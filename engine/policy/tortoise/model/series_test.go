@@ -42,8 +42,8 @@ func TestTheRingKeepsTenDays(t *testing.T) {
 	}
 }
 
-// TestAGapClearsWhatTheRingHadThere uses gaps that are shorter and gaps that are longer than the ring.
-func TestAGapClearsWhatTheRingHadThere(t *testing.T) {
+// TestGapClearsOldPointsOfTheRing uses gaps that are shorter and gaps that are longer than the ring.
+func TestGapClearsOldPointsOfTheRing(t *testing.T) {
 	for _, jump := range []int{2, Points - 1, Points, Points + 1, Points + 5, 2*Points + 7} {
 		s := &Series{}
 		for step := range Points {
@@ -61,7 +61,7 @@ func TestAGapClearsWhatTheRingHadThere(t *testing.T) {
 	}
 }
 
-func TestWhatFellOutOfTheRingIsNotWritten(t *testing.T) {
+func TestExpiredPointsAreNotMarshalled(t *testing.T) {
 	a, b := &Target{}, &Target{}
 	a.named("app", true).demand.Add(100, monday)
 	for _, target := range []*Target{a, b} {
@@ -72,7 +72,8 @@ func TestWhatFellOutOfTheRingIsNotWritten(t *testing.T) {
 	}
 }
 
-// TestInstantsBefore1970TeachNothing checks that samples with such an instant are ignored, for example a sample with a
+// TestInstantsBefore1970TeachNothing checks that samples with such an instant are ignored, for example a sample with
+// a
 // zero instant.
 func TestInstantsBefore1970TeachNothing(t *testing.T) {
 	s := &Series{}

@@ -115,9 +115,10 @@ func TestSpanFirstAndNewest(t *testing.T) {
 	}
 }
 
-// TestRoomIsMadeWhereThereIsNone checks that containers are forgotten only if there is no room, and only those that the
+// TestFullModelForgetsOnlyContainersMissingInTheTarget checks that containers are forgotten only if there is no
+// room, and only those that the
 // target does not have.
-func TestRoomIsMadeWhereThereIsNone(t *testing.T) {
+func TestFullModelForgetsOnlyContainersMissingInTheTarget(t *testing.T) {
 	target := &Target{}
 	add := func(name string, used float64) {
 		s := sample(monday, used, 1)

@@ -78,7 +78,7 @@ func TestNothingIsLearntFromBounds(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotLearnt(t *testing.T) {
+func TestSamplesOfStartingAbsentOrInvalidPodsAreIgnored(t *testing.T) {
 	target := &Target{}
 	target.Add(workload.Sample{At: monday, Container: "app", CPU: 100, Memory: 100, Replicas: 0})
 	target.Add(workload.Sample{At: monday, Container: "app", CPU: 5000, Memory: 100 * mebi, Replicas: 3, Starting: true})
@@ -138,7 +138,7 @@ func TestGapsStayUnknown(t *testing.T) {
 	}
 }
 
-func TestReset(t *testing.T) {
+func TestResetForgetsTheUsageOfAContainer(t *testing.T) {
 	target := &Target{}
 	target.Add(sample(monday, 100, 3))
 	target.Reset("app")
@@ -174,7 +174,8 @@ func TestTheEncodingIsBounded(t *testing.T) {
 	}
 }
 
-// TestARestartLosesNothing checks that a target that is written and read again at random instants learns the same as one
+// TestARestartLosesNothing checks that a target that is written and read again at random instants learns the same as
+// one
 // that is not.
 func TestARestartLosesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -7,9 +7,10 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
-// TestSync follows the documented algorithm of the controller, with one case for each rule. The stabilisation window is
+// TestAutoscalerFollowsTheDocumentedAlgorithm follows the documented algorithm of the controller, with one case for
+// each rule. The stabilisation window is
 // already over, so only the rule of the case counts.
-func TestSync(t *testing.T) {
+func TestAutoscalerFollowsTheDocumentedAlgorithm(t *testing.T) {
 	to := simulation.Setting{Min: 3, Max: 20, Target: 70}
 	for _, tc := range []struct {
 		reason  string

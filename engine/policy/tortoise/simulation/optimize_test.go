@@ -47,7 +47,8 @@ func TestTheRequestShrinksForAMinimumThatBinds(t *testing.T) {
 	}
 }
 
-// TestTheRequestGrowsForTooManyReplicas checks that the request grows if more replicas than preferred are needed: each of
+// TestTheRequestGrowsForTooManyReplicas checks that the request grows if more replicas than preferred are needed:
+// each of
 // them costs twice as much.
 func TestTheRequestGrowsForTooManyReplicas(t *testing.T) {
 	in := input(60_000, 2)
@@ -66,8 +67,9 @@ func TestTheRequestStaysWithinItsBounds(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotBetterByAMarginStays checks that a second choice from the same demand keeps the aim of the first.
-func TestWhatIsNotBetterByAMarginStays(t *testing.T) {
+// TestSecondChoiceFromEqualDemandKeepsTheAim checks that a second choice from the same demand keeps the aim of the
+// first.
+func TestSecondChoiceFromEqualDemandKeepsTheAim(t *testing.T) {
 	in := input(4000, 3)
 	c := Choose(in)
 	if c.Aim == in.Now {
@@ -79,7 +81,8 @@ func TestWhatIsNotBetterByAMarginStays(t *testing.T) {
 	}
 }
 
-// TestAMinimumByHourWhereItPays uses a demand that jumps to ten times as much each day at noon, faster than pods start.
+// TestAMinimumByHourWhereItPays uses a demand that jumps to ten times as much each day at noon, faster than pods
+// start.
 func TestAMinimumByHourWhereItPays(t *testing.T) {
 	in := input(10_000, 4)
 	in.System.Start = 3 * time.Minute
@@ -104,7 +107,8 @@ func TestAMinimumByHourWhereItPays(t *testing.T) {
 	}
 }
 
-// TestNoMoreViolationsThanTheOwner checks that a choice has at most a minute of violations more in a week than the owner's
+// TestNoMoreViolationsThanTheOwner checks that a choice has at most a minute of violations more in a week than the
+// owner's
 // setting, even if violations have no price.
 func TestNoMoreViolationsThanTheOwner(t *testing.T) {
 	in := input(8000, 7)
@@ -124,8 +128,8 @@ func TestNoMoreViolationsThanTheOwner(t *testing.T) {
 	}
 }
 
-// TestATargetThatIsNone checks that the request follows the demand if there is no autoscaler.
-func TestATargetThatIsNone(t *testing.T) {
+// TestRequestFollowsDemandWithoutAnAutoscaler checks that the request follows the demand if there is no autoscaler.
+func TestRequestFollowsDemandWithoutAnAutoscaler(t *testing.T) {
 	in := input(900, 2)
 	in.Bounds.Min, in.Bounds.Max, in.Owner.Target, in.Now.Target = 3, 3, 0, 0
 	c := Choose(in)
@@ -186,7 +190,8 @@ func TestTheAutoscalerActsWithinTheHeadroom(t *testing.T) {
 	}
 }
 
-// TestReplicasAreMonotone checks that more demand never needs fewer replicas, and that the replicas stay within the bounds
+// TestReplicasAreMonotone checks that more demand never needs fewer replicas, and that the replicas stay within the
+// bounds
 // (fault 2).
 func TestReplicasAreMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -20,7 +20,7 @@ func flat(minutes int, demand float32) simulation.Load {
 
 var system = simulation.System{Lag: 30 * time.Second, Start: time.Minute, Headroom: 0.85}
 
-func TestPlay(t *testing.T) {
+func TestPlayFollowsAStepOfDemand(t *testing.T) {
 	step := flat(120, 2000)
 	for i := 60; i < 120; i++ {
 		step.Demand[i] = 4000

@@ -28,9 +28,10 @@ func TestSinceWhenAllIsWell(t *testing.T) {
 	}
 }
 
-// TestSilenceCountsFromWhenSomebodyLooks checks that time before the begin of measuring does not count as time without
+// TestTimeBeforeMeasuringIsNotTimeWithoutSamples checks that time before the begin of measuring does not count as
+// time without
 // samples, because no samples were possible.
-func TestSilenceCountsFromWhenSomebodyLooks(t *testing.T) {
+func TestTimeBeforeMeasuringIsNotTimeWithoutSamples(t *testing.T) {
 	for since, well := range map[time.Duration]bool{0: false, 57 * time.Minute: false, 58 * time.Minute: true, time.Hour: true} {
 		tuner := New()
 		see(tuner, monday, 1000)
@@ -41,7 +42,8 @@ func TestSilenceCountsFromWhenSomebodyLooks(t *testing.T) {
 	}
 }
 
-// TestAnEditByTheOwnerIsAStep checks that an edit by the owner counts as a change of requests, so that the next step waits
+// TestAnEditByTheOwnerIsAStep checks that an edit by the owner counts as a change of requests, so that the next step
+// waits
 // for a cooldown.
 func TestAnEditByTheOwnerIsAStep(t *testing.T) {
 	for _, changed := range []bool{true, false} {
@@ -54,9 +56,10 @@ func TestAnEditByTheOwnerIsAStep(t *testing.T) {
 	}
 }
 
-// TestWhileNobodyLooksNothingIsStuck checks an autoscaler that was blind before a restart and is blind after it. The time
+// TestBlindAutoscalerBeforeARestartDoesNotCount checks an autoscaler that was blind before a restart and is blind
+// after it. The time
 // before the restart does not count, because it may have read its metrics in between.
-func TestWhileNobodyLooksNothingIsStuck(t *testing.T) {
+func TestBlindAutoscalerBeforeARestartDoesNotCount(t *testing.T) {
 	for since, want := range map[time.Duration]bool{-time.Hour: true, 0: true, 15 * time.Minute: true, 16 * time.Minute: false} {
 		tuner := New()
 		tuner.State.Phase, tuner.State.StuckSince = Working, monday
@@ -68,7 +71,8 @@ func TestWhileNobodyLooksNothingIsStuck(t *testing.T) {
 	}
 }
 
-// TestAPhaseThatBeginsHasAReason checks that the way back ends after half an hour in which all is well, with a reason.
+// TestAPhaseThatBeginsHasAReason checks that the way back ends after half an hour in which all is well, with a
+// reason.
 func TestAPhaseThatBeginsHasAReason(t *testing.T) {
 	for well, want := range map[time.Duration]Phase{LevelAfter: Working,
 		LevelAfter - time.Second: BackToNormal} {

@@ -36,7 +36,8 @@ func see(t *Tuner, at time.Time, demand float64) {
 	)
 }
 
-// TestTheNextMinimum checks, for each phase, how the minimum follows from the present minimum, the planned minimum and the
+// TestTheNextMinimum checks, for each phase, how the minimum follows from the present minimum, the planned minimum
+// and the
 // present pods. In an emergency it covers the seen demand of 1000m.
 func TestTheNextMinimum(t *testing.T) {
 	for _, tc := range []struct {
@@ -68,7 +69,8 @@ func TestTheNextMinimum(t *testing.T) {
 	}
 }
 
-// TestTheMinimumStaysUntilADayIsKnown checks that the minimum stays within the bounds of the spec, and is otherwise not
+// TestTheMinimumStaysUntilADayIsKnown checks that the minimum stays within the bounds of the spec, and is otherwise
+// not
 // changed.
 func TestTheMinimumStaysUntilADayIsKnown(t *testing.T) {
 	tuner, now := steady()
@@ -84,9 +86,9 @@ func TestTheMinimumStaysUntilADayIsKnown(t *testing.T) {
 	}
 }
 
-// TestTheMinimumIsForWhatPodsHave checks that a larger request does not reduce the minimum until the pods have this
+// TestMinimumFitsTheRequestsOfPods checks that a larger request does not reduce the minimum until the pods have this
 // request.
-func TestTheMinimumIsForWhatPodsHave(t *testing.T) {
+func TestMinimumFitsTheRequestsOfPods(t *testing.T) {
 	spec := half()
 	spec.Bounds.MinRequest, spec.Bounds.MaxRequest = 50, 200
 	for requested, want := range map[int64]int{0: 5, 300: 5, 200: 5, 199: 6, 100: 10, 60: 17, 50: 20, 1: 20} {

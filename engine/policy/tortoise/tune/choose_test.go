@@ -37,9 +37,9 @@ func TestTheChoiceIsMadeOnceADay(t *testing.T) {
 	}
 }
 
-// TestTheChoiceTellsTheReplay checks that the reasons have the replayed results of the chosen setting, the earlier setting
+// TestChoiceHasTheReplay checks that the reasons have the replayed results of the chosen setting, the earlier setting
 // and the owner's setting.
-func TestTheChoiceTellsTheReplay(t *testing.T) {
+func TestChoiceHasTheReplay(t *testing.T) {
 	tuner, now := taught(8, func(at time.Time) float64 { return 2500 - 1500*math.Cos(2*math.Pi*float64(at.Hour())/24) })
 	s := newScene()
 	tuner.State.Phase = Working

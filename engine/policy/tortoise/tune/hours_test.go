@@ -9,7 +9,8 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/model"
 )
 
-// TestALoadHoldsForTenMinutes checks that the last demand counts for ten minutes of a gap. The rest of a longer gap is
+// TestALoadHoldsForTenMinutes checks that the last demand counts for ten minutes of a gap. The rest of a longer gap
+// is
 // unknown.
 func TestALoadHoldsForTenMinutes(t *testing.T) {
 	s := &model.Series{}
@@ -51,10 +52,11 @@ func taught(days int, demand func(at time.Time) float64) (*Tuner, time.Time) {
 	return t, now
 }
 
-// TestWhatIsUsualInAnHour checks that the usual peak of an hour is the weighted mean of the peaks of this hour on the days
+// TestUsualPeakIsTheWeightedMeanOfPastDays checks that the usual peak of an hour is the weighted mean of the peaks
+// of this hour on the days
 // before. The last day has the largest weight. The day a week before has an additional weight, unless demand repeats
 // daily.
-func TestWhatIsUsualInAnHour(t *testing.T) {
+func TestUsualPeakIsTheWeightedMeanOfPastDays(t *testing.T) {
 	tuner, now := taught(8, func(at time.Time) float64 { return 100 * float64(at.Day()-monday.Day()+1) * float64(1+at.Hour()) })
 	sum, total := 0.0, 0.0
 	for day := 1; day <= 7; day++ {
@@ -79,7 +81,8 @@ func TestWhatIsUsualInAnHour(t *testing.T) {
 	}
 }
 
-// TestHoursFollowTheWallClock checks that hours follow the local time of the zone in the week in which clocks go forward.
+// TestHoursFollowTheWallClock checks that hours follow the local time of the zone in the week in which clocks go
+// forward.
 func TestHoursFollowTheWallClock(t *testing.T) {
 	zone, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -108,7 +111,8 @@ func TestHoursFollowTheWallClock(t *testing.T) {
 	}
 }
 
-// TestHoursBeginWithThisOne checks that the first hour is the present hour. Two minutes before the next hour begins, the
+// TestHoursBeginWithThisOne checks that the first hour is the present hour. Two minutes before the next hour begins,
+// the
 // present minimum is already that of the next hour, so that its pods can start.
 func TestHoursBeginWithThisOne(t *testing.T) {
 	tuner, now := taught(2, func(at time.Time) float64 { return 500 + 50*float64(at.Hour()) })

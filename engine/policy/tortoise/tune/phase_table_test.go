@@ -35,7 +35,7 @@ func TestEachRuleAtItsBoundary(t *testing.T) {
 	}
 }
 
-func TestWhatEachPhaseAllows(t *testing.T) {
+func TestPhasesAllowTheirChanges(t *testing.T) {
 	for p, want := range map[Phase]May{
 		Initializing:  {},
 		GatheringData: {},

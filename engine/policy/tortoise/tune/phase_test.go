@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestWalk goes through all phases, with one line for each step.
-func TestWalk(t *testing.T) {
+// TestWalkThroughAllPhases goes through all phases, with one line for each step.
+func TestWalkThroughAllPhases(t *testing.T) {
 	day := 25 * time.Hour
 	at := Initializing
 	for i, step := range []struct {

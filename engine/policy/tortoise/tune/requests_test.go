@@ -10,7 +10,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// TestAStepOfARequest checks the steps. A request falls by a fifth, a cooldown after the last change and after the last
+// TestAStepOfARequest checks the steps. A request falls by a fifth, a cooldown after the last change and after the
+// last
 // pod had the step before. Only a request that is too small rises: at once, and again after a quarter of the cooldown,
 // whatever the pods request.
 func TestAStepOfARequest(t *testing.T) {
@@ -44,7 +45,8 @@ func TestAStepOfARequest(t *testing.T) {
 	}
 }
 
-// TestTheShareOfTheLastWeek checks the share of the last week. A share of 0.02 is in the bucket of 200 ten-thousandths,
+// TestTheShareOfTheLastWeek checks the share of the last week. A share of 0.02 is in the bucket of 200
+// ten-thousandths,
 // which begins at 1.12^46. Older or newer samples, and samples without demand of the scaled container, do not count.
 func TestTheShareOfTheLastWeek(t *testing.T) {
 	tuner, spec := New(), half()
@@ -82,7 +84,7 @@ func TestTheShareOfTheLastWeek(t *testing.T) {
 	}
 }
 
-func TestWhatIsRequestedBeside(t *testing.T) {
+func TestSidecarRequestFollowsItsShareWithinLimits(t *testing.T) {
 	tuner, spec := New(), half()
 	tuner.shares = map[string]float64{"proxy": 0.02}
 	spec.Limits = map[string]Limits{"proxy": {Min: Request{CPU: 15}, Max: Request{CPU: 30}}}
@@ -93,7 +95,8 @@ func TestWhatIsRequestedBeside(t *testing.T) {
 	}
 }
 
-// TestVerticalRequests checks that proxy needs 20m beside the 1000m of app. Nothing is known about the other requests, so
+// TestVerticalRequests checks that proxy needs 20m beside the 1000m of app. Nothing is known about the other
+// requests, so
 // they stay.
 func TestVerticalRequests(t *testing.T) {
 	for _, tc := range []struct {
@@ -119,7 +122,8 @@ func TestVerticalRequests(t *testing.T) {
 	}
 }
 
-// TestMemoryThatIsShort checks that memory rises if more than 0.92 of the request is used, or if the request is below an
+// TestMemoryThatIsShort checks that memory rises if more than 0.92 of the request is used, or if the request is
+// below an
 // explicit minimum. At the maximum, no reason says that it waits.
 func TestMemoryThatIsShort(t *testing.T) {
 	const long, short = 24 * time.Hour, "; it is short, and rises again 15m0s after it last did"
@@ -171,7 +175,8 @@ func TestMemoryThatIsShort(t *testing.T) {
 // no marks a bound that is not given.
 const no = math.MinInt64
 
-// TestCPUThatIsShortWaits checks that CPU that is too small waits for a quarter of the cooldown after the last rise. The
+// TestCPUThatIsShortWaits checks that CPU that is too small waits for a quarter of the cooldown after the last rise.
+// The
 // reason says so only if it waits.
 func TestCPUThatIsShortWaits(t *testing.T) {
 	for _, tc := range []struct {
@@ -195,8 +200,8 @@ func TestCPUThatIsShortWaits(t *testing.T) {
 	}
 }
 
-// TestWhatFallsWaitsForPods checks that only a falling request waits for pods.
-func TestWhatFallsWaitsForPods(t *testing.T) {
+// TestOnlyAFallingRequestWaitsForPods checks that only a falling request waits for pods.
+func TestOnlyAFallingRequestWaitsForPods(t *testing.T) {
 	for _, tc := range []struct {
 		behind bool
 		wanted int64
@@ -230,7 +235,8 @@ func TestWhichChangesAreRises(t *testing.T) {
 	}
 }
 
-// TestReplicasComeFirst checks that a request of 1000m falls by a fifth only once six replicas are ready. If the maximum
+// TestReplicasComeFirst checks that a request of 1000m falls by a fifth only once six replicas are ready. If the
+// maximum
 // allows no more replicas, the request stays. It grows at once.
 func TestReplicasComeFirst(t *testing.T) {
 	tuner, now := steady()
@@ -290,7 +296,8 @@ func TestReplicasAreWaitedForACooldown(t *testing.T) {
 	}
 }
 
-// TestWhenTheNextStepIs checks that the next step comes a cooldown after the last change, if there is a step left. A step
+// TestWhenTheNextStepIs checks that the next step comes a cooldown after the last change, if there is a step left. A
+// step
 // down comes a cooldown after the last pod got the step before.
 func TestWhenTheNextStepIs(t *testing.T) {
 	spec, never, later := half(), time.Time{}, monday.Add(time.Minute)

@@ -10,7 +10,7 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
-func TestSteps(t *testing.T) {
+func TestStepsAreBoundedByTheGuard(t *testing.T) {
 	g := DefaultGuard()
 	for _, tc := range []struct {
 		reason                string
@@ -31,7 +31,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestStepsArriveAndDoNotSaw checks that a request comes as close to the wanted one as the smallest useful step, step by
+// TestStepsArriveAndDoNotSaw checks that a request comes as close to the wanted one as the smallest useful step,
+// step by
 // step, without a change of direction.
 func TestStepsArriveAndDoNotSaw(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -53,7 +54,7 @@ func TestStepsArriveAndDoNotSaw(t *testing.T) {
 	})
 }
 
-func TestMemory(t *testing.T) {
+func TestMemoryRequestHasItsReason(t *testing.T) {
 	got, why := Memory(100<<20, simulation.Profiles["Balanced"], 50<<20, 10<<30)
 	if got != 120<<20 || !strings.Contains(why.Text, "120 MiB") {
 		t.Errorf("%d, %s", got, why)
@@ -70,7 +71,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-func TestWhatIsWorthAStep(t *testing.T) {
+func TestGuardStepsOnlyForWorthwhileChanges(t *testing.T) {
 	g := DefaultGuard()
 	for _, tc := range []struct {
 		reason                string

@@ -84,7 +84,8 @@ func (s *scene) run(d time.Duration) {
 	}
 }
 
-// TestUsefulWithinAnHour checks the first days: nothing is changed at first, then memory is tuned with wide margins, and
+// TestUsefulWithinAnHour checks the first days: nothing is changed at first, then memory is tuned with wide margins,
+// and
 // after a day everything is tuned.
 func TestUsefulWithinAnHour(t *testing.T) {
 	s := newScene()
@@ -135,7 +136,8 @@ func TestEveryNumberHasAReason(t *testing.T) {
 	}
 }
 
-// TestCapacityNeverFallsInAnEmergency checks that capacity falls neither in an emergency nor in the half hour after it.
+// TestCapacityNeverFallsInAnEmergency checks that capacity falls neither in an emergency nor in the half hour after
+// it.
 // Then it falls in one step (fault 1).
 func TestCapacityNeverFallsInAnEmergency(t *testing.T) {
 	for name, lose := range map[string]func(s *scene, lost bool){
@@ -173,7 +175,8 @@ func TestCapacityNeverFallsInAnEmergency(t *testing.T) {
 	}
 }
 
-// TestGapsOfMetricsMoveNoBounds checks that the minimum stays if metrics are missing for a quarter of an hour again and
+// TestGapsOfMetricsMoveNoBounds checks that the minimum stays if metrics are missing for a quarter of an hour again
+// and
 // again.
 func TestGapsOfMetricsMoveNoBounds(t *testing.T) {
 	s := newScene()
@@ -211,7 +214,8 @@ func TestALowerDemandIsFollowed(t *testing.T) {
 	}
 }
 
-// TestRequestsChangeWithCooldowns checks that a request rises and falls with cooldowns, in steps within the guards (faults
+// TestRequestsChangeWithCooldowns checks that a request rises and falls with cooldowns, in steps within the guards
+// (faults
 // 5 and 6).
 func TestRequestsChangeWithCooldowns(t *testing.T) {
 	s := newScene()
@@ -240,7 +244,8 @@ func TestRequestsChangeWithCooldowns(t *testing.T) {
 	}
 }
 
-// TestFallsWaitUntilPodsHaveThem checks that only one step down is recommended while pods do not change. A cooldown after
+// TestFallsWaitUntilPodsHaveThem checks that only one step down is recommended while pods do not change. A cooldown
+// after
 // the pods have this step, requests fall again. Requests that are too small rise in the meantime.
 func TestFallsWaitUntilPodsHaveThem(t *testing.T) {
 	s := newScene()
@@ -294,9 +299,10 @@ func TestFallsWaitUntilPodsHaveThem(t *testing.T) {
 	}
 }
 
-// TestWhatIsAskedForAtLeast checks that memory rises to an explicit minimum even if little is used. It does not rise to a
+// TestMemoryRisesToAnExplicitMinimumOnly checks that memory rises to an explicit minimum even if little is used. It
+// does not rise to a
 // default minimum.
-func TestWhatIsAskedForAtLeast(t *testing.T) {
+func TestMemoryRisesToAnExplicitMinimumOnly(t *testing.T) {
 	for floor, want := range map[int64]int64{0: 1 << 30, 3 << 30: 3 << 30} {
 		s := newScene()
 		s.spec.Limits = map[string]Limits{"app": {Min: Request{CPU: 50, Memory: 3 << 30}, Max: Request{CPU: 4000, Memory: 8 << 30},
@@ -308,9 +314,10 @@ func TestWhatIsAskedForAtLeast(t *testing.T) {
 	}
 }
 
-// TestWhatIsShortRisesWithPauses uses a need of memory and of other containers that grows every minute. Requests grow at
+// TestShortRequestsRiseTogetherWithPauses uses a need of memory and of other containers that grows every minute.
+// Requests grow at
 // once, but not every minute (fault 6). All requests that are too small rise together.
-func TestWhatIsShortRisesWithPauses(t *testing.T) {
+func TestShortRequestsRiseTogetherWithPauses(t *testing.T) {
 	s := newScene()
 	s.run(2 * 24 * time.Hour)
 	started, pause := s.now, s.spec.Cooldown/haste
@@ -355,7 +362,8 @@ func TestBoundsAreAlwaysValid(t *testing.T) {
 	}
 }
 
-// TestDemandIsLearntNotReplicas checks that a high minimum set by the owner does not change the learnt demand (fault 11).
+// TestDemandIsLearntNotReplicas checks that a high minimum set by the owner does not change the learnt demand (fault
+// 11).
 func TestDemandIsLearntNotReplicas(t *testing.T) {
 	free, held := newScene(), newScene()
 	for range 3 * 24 * 60 {

@@ -9,9 +9,10 @@ import (
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
-// TestWhatAVerticalRecommends checks that a recommendation is followed. A request below the recommended range rises at
+// TestVerticalRecommendationRaisesAtOnceAndLowersInSteps checks that a recommendation is followed. A request below
+// the recommended range rises at
 // once. A request above the recommended target falls in steps, after the cooldown.
-func TestWhatAVerticalRecommends(t *testing.T) {
+func TestVerticalRecommendationRaisesAtOnceAndLowersInSteps(t *testing.T) {
 	const mib = 1 << 20
 	within := Limits{Min: Request{CPU: 50, Memory: 100 * mib}, Max: Request{CPU: 2000, Memory: 4096 * mib}}
 	memory := func(target, lower, upper int64) Vertical {
@@ -83,7 +84,8 @@ func TestWhatAVerticalRecommends(t *testing.T) {
 	}
 }
 
-// TestWhichCPUAVerticalSizes checks that the CPU of other containers follows the recommendation. The CPU of the scaled
+// TestWhichCPUAVerticalSizes checks that the CPU of other containers follows the recommendation. The CPU of the
+// scaled
 // container follows it only if nothing is scaled by replicas.
 func TestWhichCPUAVerticalSizes(t *testing.T) {
 	v := map[string]Vertical{"app": {By: "web", Target: Request{CPU: 400}, Lower: Request{CPU: 200}},

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestNumbers(t *testing.T) {
+func TestNumbersAcceptsListsAndRanges(t *testing.T) {
 	for text, want := range map[string][]uint64{"7": {7}, "1-3,7": {1, 2, 3, 7}, "2,1": {2, 1}} {
 		if got, err := numbers(text); err != nil || !cmp.Equal(got, want) {
 			t.Errorf("%q is read as %v, error %v", text, got, err)
@@ -39,7 +39,7 @@ func TestAPart(t *testing.T) {
 	}
 }
 
-func TestNamesThatAreNoneAreRefused(t *testing.T) {
+func TestUnknownFamiliesAndContendersAreRefused(t *testing.T) {
 	for _, args := range []string{"--families weekly,month", "--contenders flyball,hpa"} {
 		if err := run(io.Discard, io.Discard, strings.Fields(args)); err == nil || !strings.Contains(err.Error(), "weekly") &&
 			!strings.Contains(err.Error(), "flyball-all") {

@@ -213,7 +213,7 @@ func TestRunEndsWithItsParent(t *testing.T) {
 	_ = shell.Wait() // killed
 }
 
-func TestBackground(t *testing.T) {
+func TestBackgroundClusterStartsAndStops(t *testing.T) {
 	name := fmt.Sprintf("test-%d", os.Getpid())
 	output, err := command(t, "up", "--name", name, "--level", "api").Output()
 	if err != nil {
@@ -275,7 +275,7 @@ func TestUpShowsWhyItFailed(t *testing.T) {
 	}
 }
 
-func TestUsage(t *testing.T) {
+func TestWrongArgumentsShowUsage(t *testing.T) {
 	for _, test := range []struct {
 		args string
 		code int
