@@ -56,7 +56,7 @@ func (s *Server) Drained(ctx context.Context) context.Context {
 // connection is sent to another replica, and a client that meets a TLS error is not.
 func (s *Server) serve(ctx context.Context) error {
 	if s.certs.await(ctx) != nil {
-		return nil // stopped before the first certificate
+		return nil //nolint:nilerr // stopped before the first certificate
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp",
 		net.JoinHostPort(s.options.Host, strconv.Itoa(cmp.Or(s.options.Port, webhook.DefaultPort))))
