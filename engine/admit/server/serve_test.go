@@ -142,8 +142,8 @@ func TestNoConnectionBeforeTheCertificate(t *testing.T) {
 		go func() { listens <- k.await(t.Context()) }()
 		synctest.Wait()
 		select {
-		case <-listens:
-			t.Fatal("it listens without a certificate")
+		case err := <-listens:
+			t.Fatalf("it listens without a certificate: %v", err)
 		default:
 		}
 		k.serve(&kept{serving: made.serving, bundle: made.cert})
