@@ -115,7 +115,7 @@ func TestLifecycleIsNotWatched(t *testing.T) {
 	}
 }
 
-func TestRescaledObjectIsRecognised(t *testing.T) {
+func TestGovernedTargetsOfAnEditAreFound(t *testing.T) {
 	const governorYAML = `
 target: {group: keda.sh, kind: ScaledObject, versions: [v1alpha1]}
 bounds: {max: {path: .spec.max}}

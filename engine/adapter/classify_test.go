@@ -134,7 +134,7 @@ func TestClassifyRender(t *testing.T) {
 	}
 }
 
-func TestOrderedListsAreComparedByPosition(t *testing.T) {
+func TestEditOfALedgerCountsAsRollOutAndScale(t *testing.T) {
 	with := func(ledger string) []byte {
 		return []byte(`{"metadata":{"annotations":{"flyball.dev/ledger":` + ledger + `,"a":"flyball.dev/ledger"}}}`)
 	}

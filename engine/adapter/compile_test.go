@@ -218,7 +218,7 @@ func TestAccessorsDescribeTheCompiledAdapter(t *testing.T) {
 	}
 }
 
-func TestUsesListsThePathsOfAnAdapter(t *testing.T) {
+func TestUsesListsPathsAndTypesOfAnAdapter(t *testing.T) {
 	const text = `
 target: {group: example.com, kind: Any, versions: [v1]}
 scale: [{each: ".spec.pools[*]", nameFrom: .name, replicas: .n}, {name: main, when: [{path: .spec.a, op: Ne, value: x}], replicas: .spec.n}]

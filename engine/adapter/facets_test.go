@@ -272,8 +272,8 @@ func TestRulesWithHeldBackNeighbours(t *testing.T) {
 	}
 }
 
-// TestFacetsKeepOriginals returns the state of an object that a suspended policy keeps.
-func TestFacetsKeepOriginals(t *testing.T) {
+// TestSuspendedPolicyKeepsItsFields returns the state of an object that a suspended policy keeps.
+func TestSuspendedPolicyKeepsItsFields(t *testing.T) {
 	element := entry("/spec/nodeSets/0/count", "3", "1")
 	element.Element = "hot"
 	tests := []struct {

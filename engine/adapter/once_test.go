@@ -151,7 +151,7 @@ func TestSetOnceSurvivesALostWrite(t *testing.T) {
 	}
 }
 
-func TestBoundsAreSetOnce(t *testing.T) {
+func TestBoundsAreOwnClaimedOrKept(t *testing.T) {
 	a := compiled(t, hpaYAML, Keys{})
 	set := workload.Plan{Min: number(5), Max: number(20)}
 	lowered := workload.Plan{Min: number(1), Max: number(2)}

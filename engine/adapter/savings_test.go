@@ -64,7 +64,7 @@ suspend: [{set: [{path: .spec.off, value: true}]}]
 	}
 }
 
-func TestRequestsOfAnObject(t *testing.T) {
+func TestRequestsAddUpOverContainers(t *testing.T) {
 	asleep := `"metadata":{"name":"x","annotations":{"flyball.dev/ledger":` +
 		ledgerOf("Deployment/x", `"/spec/replicas":{"was":3,"set":0,"by":"Schedule/shop/nights"}`) + `}}`
 	for _, test := range []struct {

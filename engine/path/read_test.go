@@ -206,7 +206,7 @@ func TestProbeReturnsTheTypesOnTheWay(t *testing.T) {
 	}
 }
 
-func TestMembersListsTheFieldsOfAnObject(t *testing.T) {
+func TestMembersCountsTheMembersOfAValue(t *testing.T) {
 	const doc = `{"map":{"a":{"b":[1,2]}, "c":null ,"d":"}"},"empty":{},"list":[[1,2],3],"text":"x"}`
 	for pointer, want := range map[Pointer]int{"": 4, "/map": 3, "/empty": 0, "/list": 2, "/text": 0, "/none": 0, "/map/c": 0} {
 		if p, err := ProbeAll([]byte(doc), pointer); err != nil || p[0].Members() != want {

@@ -29,7 +29,7 @@ func running(count int) (pods []*podplan.Pod) {
 	return pods
 }
 
-func TestTemplatesAreReadAsPods(t *testing.T) {
+func TestRangesAndQuotasBoundTemplates(t *testing.T) {
 	const none = `{}`
 	twice := main(200, 2000, 128, 2048) // the recommendation: limits follow requests
 	for _, test := range []struct {

@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/status"
 )
 
-func TestListingsAreSortedAndBounded(t *testing.T) {
+func TestRequiredListingsDecideReadinessAndSeries(t *testing.T) {
 	l := status.NewListings()
 	l.Require("Schedule.flyball.dev")
 	ready := func(want string) {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-func TestMetadataIsReadWithoutTheObject(t *testing.T) {
+func TestMetadataIsReadFromJSON(t *testing.T) {
 	const full = `{"apiVersion":"v1","kind":"Pod","metadata":{
 		"annotations":{"flyball.dev/awake-until":"2026-01-01T00:00:00Z","kubectl.kubernetes.io/last-applied-configuration":"{\"a\":1}","quo\"te":"x"},
 		"creationTimestamp":"2026-01-02T03:04:05Z","deletionTimestamp":"2026-02-02T03:04:05Z","generation":7,

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-func TestNamesOfWorkloadsAreUnique(t *testing.T) {
+func TestReferencesAndModesAreWrittenAsText(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{Ref{schema.GroupKind{Group: "apps", Kind: "Deployment"}, "shop", "web"}.String(), "Deployment.apps/shop/web"},
 		{Ref{GroupKind: schema.GroupKind{Kind: "Node"}, Name: "n"}.String(), "Node/n"},
@@ -125,7 +125,7 @@ func TestSizeOf(t *testing.T) {
 	}
 }
 
-func TestCapacityComparesSizes(t *testing.T) {
+func TestCapacityIsTheSumOverComponents(t *testing.T) {
 	o := Observed{Components: []Component{{Replicas: 3}, {Replicas: 5, Minimum: 1}}}
 	suspendable := o
 	suspendable.CanSuspend = true

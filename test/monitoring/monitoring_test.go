@@ -44,7 +44,7 @@ type scene struct {
 	deletions, rollOuts int
 }
 
-func TestMonitoringReceivesMetricsAndAlerts(t *testing.T) {
+func TestDashboardAndAlertsHaveData(t *testing.T) {
 	env, err := harness.Up(t.Context(), local.Options{Level: local.LevelMetrics, With: []string{"prometheus", "promtool"}, Log: os.Stderr})
 	if err != nil {
 		t.Fatal(err)

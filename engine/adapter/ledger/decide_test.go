@@ -42,8 +42,8 @@ func TestCreatedParentsAreRecorded(t *testing.T) {
 	}
 }
 
-// TestLedgerDecidesInBothDirections: only a growing number or quantity goes up.
-func TestLedgerDecidesInBothDirections(t *testing.T) {
+// TestOnlyAGrowingNumberOrQuantityGoesUp: only a growing number or quantity goes up.
+func TestOnlyAGrowingNumberOrQuantityGoesUp(t *testing.T) {
 	for _, tc := range []struct {
 		from, to string
 		want     workload.Direction
