@@ -214,16 +214,16 @@ func (k *keeper) announce(ctx context.Context, bundle []byte) error {
 	return errors.Join(errs...)
 }
 
-// await returns once there is a certificate to serve. The error is that of the context if the context ends first.
-func (k *keeper) await(ctx context.Context) error {
+// await waits for a certificate to serve, and reports whether there is one before the context ends.
+func (k *keeper) await(ctx context.Context) bool {
 	for {
 		now := k.current.Load()
 		if _, err := k.certificate(nil); err == nil {
-			return nil
+			return true
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return false
 		case <-now.replaced:
 		}
 	}

@@ -55,8 +55,8 @@ func (s *Server) Drained(ctx context.Context) context.Context {
 // does not cancel requests under way. It listens only once there is a certificate, because a client that is refused the
 // connection is sent to another replica, and a client that meets a TLS error is not.
 func (s *Server) serve(ctx context.Context) error {
-	if s.certs.await(ctx) != nil {
-		return nil //nolint:nilerr // stopped before the first certificate
+	if !s.certs.await(ctx) {
+		return nil
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp",
 		net.JoinHostPort(s.options.Host, strconv.Itoa(cmp.Or(s.options.Port, webhook.DefaultPort))))

@@ -192,6 +192,7 @@ var _ = Describe("Costs that Flyball has set", func() {
 			g.Expect(told.WritesLastHour).To(BeNumerically(">=", len(before)))
 			g.Expect(told.WritesLastHour).To(BeEquivalentTo(writesOf(g, running, policy)["applied"]), "the last write is told of")
 			g.Expect(told.Targets.Pending).To(BeZero())
+			g.Expect(told.Spread.Half).To(BeNumerically("<=", max(1, told.Spread.Now)), "the status knows the last written costs")
 		}).Should(Succeed())
 		versions := func(g Gomega) map[string]string {
 			found := map[string]string{}
