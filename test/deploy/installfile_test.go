@@ -36,7 +36,7 @@ func TestInstallFile(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "install.yaml")
 	s.must(os.WriteFile(file, text, 0o600))
-	must(t, "kubectl", "delete", "--ignore-not-found", "-f", "../../crds") // of an earlier test
+	must(t, "kubectl", "delete", "--ignore-not-found", "--timeout=60s", "-f", "../../crds") // of an earlier test
 
 	must(t, "kubectl", "apply", "-f", file)
 	s.redirect()

@@ -85,13 +85,18 @@ func (s *stage) botWakes() {
 	manager, err := client.New(here.as("flyball"), client.Options{Scheme: here.client.Scheme()})
 	s.must(err)
 	shop := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
-	for edit, allowed := range map[string]bool{
-		`{"annotations":{"flyball.dev/awake-until":"2037-05-11T22:00:00Z"}}`: true, `{"annotations":{"flyball.dev/awake-until":null}}`: true,
-		`{"annotations":{"team":"a"}}`: false, `{"labels":{"team":"a"}}`: false, `{"finalizers":["example.com/a"]}`: false,
+	// In this order, because the namespace must not stay awake.
+	for _, edit := range []struct {
+		metadata string
+		allowed  bool
+	}{
+		{`{"annotations":{"flyball.dev/awake-until":"2037-05-11T22:00:00Z"}}`, true},
+		{`{"annotations":{"flyball.dev/awake-until":null}}`, true},
+		{`{"annotations":{"team":"a"}}`, false}, {`{"labels":{"team":"a"}}`, false}, {`{"finalizers":["example.com/a"]}`, false},
 	} {
-		err := manager.Patch(s.ctx, shop.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":`+edit+`}`)))
-		if denied := err != nil && strings.Contains(err.Error(), "flyball-wake"); denied == allowed {
-			s.Errorf("%s as the manager: %v, want it allowed: %t", edit, err, allowed)
+		err := manager.Patch(s.ctx, shop.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":`+edit.metadata+`}`)))
+		if denied := err != nil && strings.Contains(err.Error(), "flyball-wake"); denied == edit.allowed {
+			s.Errorf("%s as the manager: %v, want it allowed: %t", edit.metadata, err, edit.allowed)
 		}
 	}
 }
