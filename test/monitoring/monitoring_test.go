@@ -115,6 +115,17 @@ func (s *scene) play() {
 	api := &appsv1.Deployment{}
 	api.Namespace, api.Name = "depot", "api"
 	denied("a deletion", func() error { return s.env.Client.Delete(s.Context(), api, client.DryRunAll) })
+	// The API server has a refused deletion judged again if the object has changed since it was cached. The last change is that the
+	// autoscaler's two pods are available.
+	eventually(s.T, func() error {
+		if err := s.env.Client.Get(s.Context(), client.ObjectKeyFromObject(api), api); err != nil {
+			return err
+		}
+		if st := api.Status; st.ObservedGeneration != api.Generation || st.AvailableReplicas != 2 {
+			return fmt.Errorf("depot/api still changes: %+v", st)
+		}
+		return nil
+	})
 	denied("a deletion", func() error {
 		s.deletions++
 		return s.env.Client.Delete(s.Context(), api)
