@@ -11,8 +11,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -175,7 +177,7 @@ func (b *builder) buildAll(ctx context.Context, missing []component) error {
 		}
 	}
 	lock, err := waitLock(ctx, filepath.Join(b.dir, "build.lock"), func() func() {
-		return progress(b.log, "waiting for another process that builds the cluster's binaries")
+		return progress(b.log, "waiting for another process that builds the cluster's binaries", nil)
 	})
 	if err != nil {
 		return err
@@ -188,9 +190,10 @@ func (b *builder) buildAll(ctx context.Context, missing []component) error {
 		if err := os.MkdirAll(filepath.Dir(b.target(c)), 0o755); err != nil {
 			return fmt.Errorf("make the build cache: %w", err)
 		}
+		var packages counter
 		label := fmt.Sprintf("building %s %s (%d of %d; the first time this takes minutes)", c.binary, c.version, i+1, len(missing))
-		stop := progress(b.log, label)
-		err := b.build(ctx, c)
+		stop := progress(b.log, label, packages.String)
+		err := b.build(ctx, c, &packages)
 		stop()
 		if err != nil {
 			return fmt.Errorf("build %s %s: %w", c.binary, c.version, err)
@@ -199,18 +202,27 @@ func (b *builder) buildAll(ctx context.Context, missing []component) error {
 	return nil
 }
 
-// build compiles one binary to a temporary name and renames it, so that an existing binary is always complete.
-func (b *builder) build(ctx context.Context, c component) error {
+// build compiles one binary to a temporary name and renames it, so that an existing binary is always complete. It counts
+// the compiled packages.
+func (b *builder) build(ctx context.Context, c component, packages *counter) error {
 	dir := filepath.Join(b.source, "build", c.module)
 	aside := b.target(c) + ".tmp"
 	defer os.Remove(aside)
-	_, err := runGo(ctx, dir, "build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-p", strconv.Itoa(runtime.NumCPU()),
-		"-tags", c.tags, "-ldflags", strings.Join(append([]string{"-s", "-w"}, c.ldflags...), " "), "-o", aside, c.pkg)
+	flags := []string{"-mod=readonly", "-trimpath", "-tags", c.tags,
+		"-ldflags", strings.Join(append([]string{"-s", "-w"}, c.ldflags...), " ")}
+	// With the flags of the build, the go command knows which packages its cache lacks.
+	stale, err := runGo(ctx, dir, nil, slices.Concat([]string{"list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, flags,
+		[]string{c.pkg})...)
 	if err != nil {
 		return err
 	}
+	packages.all.Store(int64(len(strings.Fields(stale))))
+	if _, err := runGo(ctx, dir, packages, slices.Concat([]string{"build", "-v", "-buildvcs=false", "-p", strconv.Itoa(runtime.NumCPU())},
+		flags, []string{"-o", aside, c.pkg})...); err != nil {
+		return err
+	}
 	for _, a := range c.assets {
-		out, err := runGo(ctx, dir, "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", a.module)
+		out, err := runGo(ctx, dir, nil, "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", a.module)
 		if err != nil {
 			return err
 		}
@@ -224,8 +236,28 @@ func (b *builder) build(ctx context.Context, c component) error {
 	return nil
 }
 
-// runGo runs the go command for this machine, even if the caller cross-compiles.
-func runGo(ctx context.Context, dir string, args ...string) (string, error) {
+// counter counts the packages that the go command compiles. With the flag -v it prints the import path of each on a line
+// of standard error as it begins.
+type counter struct{ begun, all atomic.Int64 }
+
+// Write implements io.Writer for the standard error of the go command.
+func (c *counter) Write(text []byte) (int, error) {
+	c.begun.Add(int64(bytes.Count(text, []byte("\n"))))
+	return len(text), nil
+}
+
+// String returns the progress, or "" before the number of packages is known.
+func (c *counter) String() string {
+	all := c.all.Load()
+	if all == 0 {
+		return ""
+	}
+	return fmt.Sprintf("package %d of %d, ", min(c.begun.Load(), all), all)
+}
+
+// runGo runs the go command for this machine, even if the caller cross-compiles. packages counts the lines of its standard
+// error, if it is not nil.
+func runGo(ctx context.Context, dir string, packages *counter, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
@@ -233,16 +265,22 @@ func runGo(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd.WaitDelay = 10 * time.Second
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if packages != nil {
+		cmd.Stderr = io.MultiWriter(&stderr, packages)
+	}
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("go %s in %s: %w\n%s", args[0], dir, err, lastLines(stderr.String(), 30))
 	}
 	return stdout.String(), nil
 }
 
-// progress reports the current work, now and every 15 seconds until stopped.
-func progress(log io.Writer, what string) (stop func()) {
+// progress reports the current work, now and every 15 seconds until stopped, with the part that is done if part is not nil.
+func progress(log io.Writer, work string, part func() string) (stop func()) {
 	began := time.Now()
-	fmt.Fprintln(log, what)
+	if part == nil {
+		part = func() string { return "" }
+	}
+	fmt.Fprintln(log, work)
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -253,7 +291,7 @@ func progress(log io.Writer, what string) (stop func()) {
 			case <-done:
 				return
 			case <-ticker.C:
-				fmt.Fprintf(log, "%s: %d s\n", what, int(time.Since(began).Seconds()))
+				fmt.Fprintf(log, "%s: %s%d s\n", work, part(), int(time.Since(began).Seconds()))
 			}
 		}
 	}()

@@ -3,8 +3,10 @@ package cluster
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -174,4 +176,37 @@ func TestLockWaitsForItsHolder(t *testing.T) {
 	}
 	<-stopped
 	got.Close()
+}
+
+func TestBuildCountsTheCompiledPackages(t *testing.T) {
+	source, dir := t.TempDir(), t.TempDir()
+	never := strconv.FormatInt(time.Now().UnixNano(), 10) // so that the go command's cache lacks all three packages
+	for file, text := range map[string]string{
+		"go.mod":    "module example.com/tool\n\ngo 1.26.0\n",
+		"main.go":   "package main\n\nimport (\n_ \"example.com/tool/a\"\n_ \"example.com/tool/b\"\n)\n\nfunc main() {}\n",
+		"a/file.go": "package a\n\nconst A = " + never + "\n",
+		"b/file.go": "package b\n\nconst B = " + never + "\n",
+	} {
+		path := filepath.Join(source, "build", "tool", file)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var packages counter
+	if said := packages.String(); said != "" {
+		t.Errorf("before the build: %q", said)
+	}
+	b := &builder{dir: dir, source: source, log: io.Discard}
+	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.build(t.Context(), component{binary: "tool", module: "tool", pkg: "example.com/tool"}, &packages); err != nil {
+		t.Fatal(err)
+	}
+	if said := packages.String(); said != "package 3 of 3, " {
+		t.Errorf("after the build: %q", said)
+	}
 }
