@@ -35,7 +35,7 @@ func Subdivisions(country string) []string {
 }
 
 // ParseHolidays returns the public holidays of a country or of its subdivisions in the order of the library, which has their
-// rules (github.com/rickar/cal). If a holiday has a day in lieu, both days count.
+// rules (github.com/rickar/cal), and of the corrections. If a holiday has a day in lieu, both days count.
 func ParseHolidays(spec v1alpha1.CalendarHolidays, path *field.Path) ([]timeline.NamedDays, field.ErrorList) {
 	all, errs := findHolidays(spec, path)
 	if len(errs) > 0 {
@@ -86,7 +86,7 @@ func findHolidays(spec v1alpha1.CalendarHolidays, path *field.Path) (all []*cal.
 			fmt.Sprintf("the holidays of %s are known for the whole country only: leave subdivisions out, and list the others under yearly",
 				spec.Country))}
 	case len(spec.Subdivisions) == 0:
-		return c.national, nil
+		return corrected(spec.Country, "", c.national), nil
 	}
 	for i, code := range spec.Subdivisions {
 		holidays, known := c.subdivisions[code]
@@ -94,7 +94,7 @@ func findHolidays(spec v1alpha1.CalendarHolidays, path *field.Path) (all []*cal.
 			errs = append(errs, field.Invalid(at.Index(i), code,
 				fmt.Sprintf("is no subdivision of %s; there are %s", spec.Country, strings.Join(Subdivisions(spec.Country), ", "))))
 		}
-		all = append(all, holidays...)
+		all = append(all, corrected(spec.Country, code, holidays)...)
 	}
 	return all, errs
 }

@@ -1,0 +1,148 @@
+package when
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rickar/cal/v2"
+	"github.com/rickar/cal/v2/aa"
+	"github.com/rickar/cal/v2/ar"
+	"github.com/rickar/cal/v2/au"
+	"github.com/rickar/cal/v2/bg"
+	"github.com/rickar/cal/v2/br"
+	"github.com/rickar/cal/v2/ca"
+	"github.com/rickar/cal/v2/de"
+	"github.com/rickar/cal/v2/dk"
+	"github.com/rickar/cal/v2/gb"
+	"github.com/rickar/cal/v2/nl"
+	"github.com/rickar/cal/v2/nz"
+	"github.com/rickar/cal/v2/sk"
+	"github.com/rickar/cal/v2/ua"
+)
+
+// correction is a difference between the library and the law.
+type correction struct {
+	country string
+	// subdivision is empty if the correction concerns the country and all its subdivisions.
+	subdivision string
+	// without are the library's holidays to take out, and with those to add.
+	without, with []*cal.Holiday
+	// law is the law that decides.
+	law string
+}
+
+// mondayAfter moves a holiday from the weekend to Monday.
+var mondayAfter = []cal.AltDay{{Day: time.Saturday, Offset: 2}, {Day: time.Sunday, Offset: 1}}
+
+// corrections are the differences of v2.1.31.
+var corrections = []correction{
+	{country: "AR", law: "Ley 27.399 (2017), arts. 1 and 6",
+		without: []*cal.Holiday{ar.EasternsDay, ar.GuemesDay, ar.SanMartinDay, ar.DiversityDay, ar.SovereigntyDay, ar.BelgranoDay},
+		with: []*cal.Holiday{easter(ar.EasternsDay.Name, -2, false), movable(ar.GuemesDay.Name, time.June, 17),
+			movable(ar.SanMartinDay.Name, time.August, 17), movable(ar.DiversityDay.Name, time.October, 12),
+			movable(ar.SovereigntyDay.Name, time.November, 20),
+			yearly(ar.BelgranoDay.Name, time.June, 20, &cal.Holiday{})}},
+	{country: "AU", subdivision: "NSW", law: "orders under the Public Holidays Act 2010 (NSW), s. 5, for 2026 and 2027",
+		with: []*cal.Holiday{yearly(au.AnzacDay.Name, time.April, 25, &cal.Holiday{StartYear: 2026, EndYear: 2027, Observed: mondayAfter})}},
+	{country: "BG", law: "Labour Code, art. 154(1)",
+		with: []*cal.Holiday{easter(bg.OrthodoxEasterMonday.Name, -1, true), easter(bg.OrthodoxEasterMonday.Name, 0, true)}},
+	{country: "BR", law: "Lei 662/1949 and Lei 6.802/1980; both days are ponto facultativo",
+		without: []*cal.Holiday{br.Carnaval, br.CorpusChristi}},
+	{country: "CA", law: "Canada Labour Code, s. 166", without: []*cal.Holiday{ca.EasterMonday, ca.CivicDay}},
+	{country: "DE", subdivision: "BE", law: "Gesetz über die Sonn- und Feiertage (Berlin), § 1",
+		with: []*cal.Holiday{yearly("75. Jahrestag des Aufstandes vom 17. Juni 1953", time.June, 17,
+			&cal.Holiday{StartYear: 2028, EndYear: 2028})}},
+	{country: "DE", subdivision: "BB", law: "Feiertagsgesetz (Brandenburg), § 2",
+		with: []*cal.Holiday{easter("Ostersonntag", 0, false), easter("Pfingstsonntag", 49, false)}},
+	{country: "DE", subdivision: "MV", law: "Feiertagsgesetz Mecklenburg-Vorpommern, § 2, since 2023",
+		with: []*cal.Holiday{de.Frauentag.Clone(&cal.Holiday{StartYear: 2023})}},
+	{country: "DK", law: "not among the holidays of the Danish church year; shops are closed by Lukkeloven",
+		without: []*cal.Holiday{dk.Grundlovsdag}},
+	{country: "NL", law: "Algemene termijnenwet, art. 3(1)", without: []*cal.Holiday{nl.GoedeVrijdag}},
+	{country: "NO", law: "lov om helligdager (1995), § 2",
+		with: []*cal.Holiday{easter("Første påskedag", 0, false), easter("Første pinsedag", 49, false)}},
+	{country: "NZ", law: "Te Kāhui o Matariki Public Holiday Act 2022, Schedule 1",
+		with: []*cal.Holiday{nz.Matariki.Clone(&cal.Holiday{StartYear: 2022})}},
+	{country: "PL", law: "ustawa o dniach wolnych od pracy (1951), art. 1",
+		with: []*cal.Holiday{easter("Wielkanoc", 0, false), easter("Zielone Świątki", 49, false)}},
+	{country: "LT", law: "Darbo kodeksas, art. 123", with: []*cal.Holiday{easter("Velykos", 0, false)}},
+	{country: "RU", law: "Labour Code, art. 112; days of 2026 by Government decree 1466 of 2025", with: russianJanuary()},
+	{country: "SK", law: "zákon 241/1993 Z. z., as amended in 2025: 17 November for good, two days in 2026 only",
+		without: []*cal.Holiday{sk.Freedom, sk.Liberation, sk.LadyOfSorrows},
+		with: []*cal.Holiday{sk.Freedom.Clone(&cal.Holiday{EndYear: 2024}), sk.Liberation.Clone(&cal.Holiday{Except: []int{2026}}),
+			sk.LadyOfSorrows.Clone(&cal.Holiday{Except: []int{2026}})}},
+	{country: "UA", law: "Labour Code, art. 73, as amended in 2023",
+		without: []*cal.Holiday{ua.OrthodoxChristmas, ua.VictoryDay, ua.DefenderOfUkraineDay},
+		with: []*cal.Holiday{ua.OrthodoxChristmas.Clone(&cal.Holiday{EndYear: 2023}), ua.VictoryDay.Clone(&cal.Holiday{EndYear: 2023}),
+			yearly("День пам'яті та перемоги", time.May, 8, &cal.Holiday{StartYear: 2024, Observed: mondayAfter}),
+			yearly("День Української Державності", time.July, 15, &cal.Holiday{StartYear: 2024, Observed: mondayAfter}),
+			ua.DefenderOfUkraineDay.Clone(&cal.Holiday{EndYear: 2022}),
+			yearly(ua.DefenderOfUkraineDay.Name, time.October, 1, &cal.Holiday{StartYear: 2023, Observed: mondayAfter})}},
+}
+
+// corrected returns the holidays of a country or a subdivision by the law.
+func corrected(country, subdivision string, holidays []*cal.Holiday) []*cal.Holiday {
+	all := slices.Clone(holidays)
+	for _, c := range corrections {
+		if c.country != country || c.subdivision != "" && c.subdivision != subdivision {
+			continue
+		}
+		all = slices.DeleteFunc(all, func(h *cal.Holiday) bool { return slices.Contains(c.without, h) })
+		all = append(all, c.with...)
+	}
+	return all
+}
+
+// alsaceMoselle returns the holidays of Alsace and Moselle: Code du travail, art. L3134-13. Good Friday is a holiday in
+// places with a Protestant church.
+func alsaceMoselle(national []*cal.Holiday) []*cal.Holiday {
+	return append(slices.Clone(national), easter("Vendredi saint", -2, false), aa.ChristmasDay2.Clone(&cal.Holiday{Name: "Saint-Étienne"}))
+}
+
+// northernIreland returns the bank holidays there: Banking and Financial Dealings Act 1971, Schedule 1, paragraph 3, and the
+// yearly proclamation of 12 July.
+func northernIreland() []*cal.Holiday {
+	return append(slices.Clone(gb.Holidays), yearly("St Patrick's Day", time.March, 17, &cal.Holiday{Observed: mondayAfter}),
+		yearly("Battle of the Boyne", time.July, 12, &cal.Holiday{Observed: mondayAfter}))
+}
+
+// scotland returns the bank holidays there: Banking and Financial Dealings Act 1971, Schedule 1, paragraph 2, and St
+// Andrew's Day Bank Holiday (Scotland) Act 2007. 15 June 2026 is by proclamation of 4 February 2026.
+func scotland() []*cal.Holiday {
+	all := slices.DeleteFunc(slices.Clone(gb.Holidays), func(h *cal.Holiday) bool { return h == gb.EasterMonday || h == gb.SummerHoliday })
+	second := yearly("2nd January", time.January, 2, &cal.Holiday{Observed: []cal.AltDay{
+		{Day: time.Saturday, Offset: 2}, {Day: time.Sunday, Offset: 2}, {Day: time.Monday, Offset: 1}}})
+	return append(all, second, gb.SummerHolidayScotland,
+		yearly("World Cup Bank Holiday", time.June, 15, &cal.Holiday{StartYear: 2026, EndYear: 2026}),
+		yearly("St Andrew's Day", time.November, 30, &cal.Holiday{StartYear: 2007, Observed: mondayAfter}))
+}
+
+// yearly returns a holiday on a day of the year.
+func yearly(name string, month time.Month, day int, rest *cal.Holiday) *cal.Holiday {
+	rest.Name, rest.Month, rest.Day, rest.Func = name, month, day, cal.CalcDayOfMonth
+	return rest
+}
+
+// easter returns a holiday at a distance from Easter Sunday, which is that of the Orthodox churches if julian.
+func easter(name string, offset int, julian bool) *cal.Holiday {
+	return &cal.Holiday{Name: name, Offset: offset, Julian: julian, Func: cal.CalcEasterOffset}
+}
+
+// movable returns an Argentine holiday that moves to the nearest Monday from Tuesday to Friday.
+func movable(name string, month time.Month, day int) *cal.Holiday {
+	by := map[time.Weekday]int{time.Tuesday: -1, time.Wednesday: -2, time.Thursday: 4, time.Friday: 3}
+	return &cal.Holiday{Name: name, Func: func(_ *cal.Holiday, year int) time.Time {
+		at := time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
+		return at.AddDate(0, 0, by[at.Weekday()])
+	}}
+}
+
+// russianJanuary returns the New Year holidays.
+func russianJanuary() (all []*cal.Holiday) {
+	const name = "Новогодние каникулы"
+	for _, day := range []int{2, 3, 4, 5, 6, 8} {
+		all = append(all, yearly(name, time.January, day, &cal.Holiday{StartYear: 2013}))
+	}
+	return append(all, yearly(name, time.January, 9, &cal.Holiday{StartYear: 2026, EndYear: 2026}),
+		yearly(name, time.December, 31, &cal.Holiday{StartYear: 2026, EndYear: 2026}))
+}
