@@ -59,7 +59,8 @@ var countries = map[string]country{
 	"BG": {national: bg.Holidays},
 	"BR": {national: br.Holidays},
 	"CA": {national: ca.Holidays},
-	"CH": {national: ch.Holidays, subdivisions: map[string][]*cal.Holiday{
+	// All cantons have these four days. The library's list for the whole country has each day of any canton.
+	"CH": {national: []*cal.Holiday{ch.Neujahr, ch.Auffahrt, ch.Bundesfeiertag, ch.Weihnachtstag}, subdivisions: map[string][]*cal.Holiday{
 		"ZH": ch.HolidaysZH, "BE": ch.HolidaysBE, "LU": ch.HolidaysLU, "UR": ch.HolidaysUR, "SZ": ch.HolidaysSZ, "OW": ch.HolidaysOW,
 		"NW": ch.HolidaysNW, "GL": ch.HolidaysGL, "ZG": ch.HolidaysZG, "FR": ch.HolidaysFR, "SO": ch.HolidaysSO, "BS": ch.HolidaysBS,
 		"BL": ch.HolidaysBL, "SH": ch.HolidaysSH, "AR": ch.HolidaysAR, "AI": ch.HolidaysAI, "SG": ch.HolidaysSG, "GR": ch.HolidaysGR,

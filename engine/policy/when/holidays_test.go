@@ -77,7 +77,7 @@ func TestEveryCountry(t *testing.T) {
 					t.Errorf("%s %s has a holiday without a name", country, sub)
 				}
 			}
-			if n := len(all); n > 0 && (n < 5 || n > 40) {
+			if n := len(all); n > 0 && (n < 4 || n > 40) {
 				t.Errorf("%s %s has %d holidays", country, sub, n)
 			}
 		}
