@@ -88,7 +88,8 @@ type SecretSource struct {
 type NotificationWebhook struct {
 	// URLFrom is the URL, https or http.
 	URLFrom SecretSource `json:"urlFrom"`
-	// SigningKeyFrom is the key of the HMAC-SHA256 signature: whsec_ and Base64, or any text of at least 16 bytes.
+	// SigningKeyFrom is the key of the HMAC-SHA256 signature: Base64 of at least 16 bytes, with or
+	// without whsec_ before it.
 	SigningKeyFrom SecretSource `json:"signingKeyFrom"`
 }
 

@@ -38,8 +38,13 @@ func NewEmail(g *Guard, address string) (*Email, error) {
 	if err != nil || u.Hostname() == "" || u.Scheme != "smtp" && u.Scheme != "smtps" {
 		return nil, fault("the value in the Secret is no URL of a mail server")
 	}
-	e := &Email{host: u.Hostname(), from: u.Query().Get("from")}
-	for _, to := range strings.Split(u.Query().Get("to"), ",") {
+	// A plus is a part of many mail addresses, but a space in the query of a URL.
+	query, err := url.ParseQuery(strings.ReplaceAll(u.RawQuery, "+", "%2B"))
+	if err != nil {
+		return nil, fault("the part after the question mark cannot be read")
+	}
+	e := &Email{host: u.Hostname(), from: query.Get("from")}
+	for _, to := range strings.Split(strings.Join(query["to"], ","), ",") {
 		if to = strings.TrimSpace(to); to != "" {
 			e.to = append(e.to, to)
 		}
@@ -60,7 +65,7 @@ func NewEmail(g *Guard, address string) (*Email, error) {
 		}
 	}
 	policy := mail.TLSMandatory
-	if u.Query().Get("tls") == "optional" || u.Scheme == "smtps" {
+	if query.Get("tls") == "optional" || u.Scheme == "smtps" {
 		policy = mail.TLSOpportunistic
 	}
 	e.options = []mail.Option{mail.WithTLSPolicy(policy), mail.WithPort(port), mail.WithTimeout(sendTimeout), mail.WithHELO("flyball"),

@@ -17,10 +17,11 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/notify/message"
 )
 
-const key = "a key of this test only"
+const key = "YSBrZXkgb2YgdGhpcyB0ZXN0IG9ubHk="
 
 var at = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
@@ -98,7 +99,7 @@ func TestAWebhookReceivesASignedCloudEvent(t *testing.T) {
 	if err := send(t, guard(t, "127.0.0.1"), s.URL); err != nil {
 		t.Fatal(err)
 	}
-	if want := "v1," + Sign([]byte(key), "4711", "1772452800", body); got.Get("Webhook-Signature") != want ||
+	if want := "v1," + Sign([]byte("a key of this test only"), "4711", "1772452800", body); got.Get("Webhook-Signature") != want ||
 		got.Get("Webhook-Id") != "4711" ||
 		got.Get("Webhook-Timestamp") != "1772452800" || !strings.HasPrefix(got.Get("Content-Type"), "application/cloudevents+json") {
 		t.Errorf("headers: %v", got)
@@ -118,19 +119,22 @@ func TestAWebhookReceivesASignedCloudEvent(t *testing.T) {
 
 // The example of the Standard Webhooks specification.
 func TestSignaturesAreThoseOfStandardWebhooks(t *testing.T) {
-	w, err := NewWebhook(guard(t), "https://example.com", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := Sign(w.key, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", []byte(`{"test": 2432232314}`))
-	if want := "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; got != want {
-		t.Errorf("%s", got)
+	for _, key := range []string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"} {
+		w, err := NewWebhook(guard(t), "https://example.com", key, time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := Sign(w.key, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", []byte(`{"test": 2432232314}`))
+		if want := "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; got != want {
+			t.Errorf("%s: %s", key, got)
+		}
 	}
 }
 
 func TestUnusableSecrets(t *testing.T) {
 	for _, c := range [][2]string{{"example.com", key}, {"ftp://example.com", key}, {"https://", key}, {"https://example.com", "short"},
-		{"https://example.com", "whsec_!"}, {"https://example.com", "whsec_c2hvcnQ="}, {"http://a b", key}} {
+		{"https://example.com", "whsec_!"},
+		{"https://example.com", "v1,whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}, {"https://example.com", "a key of plain text"}, {"https://example.com", "whsec_c2hvcnQ="}, {"http://a b", key}} {
 		_, err := NewWebhook(guard(t), c[0], c[1], time.Now)
 		if err == nil || !strings.HasPrefix(err.Error(), "spec.to.webhook.") {
 			t.Errorf("%v: %v", c, err)
@@ -267,5 +271,25 @@ func dns(t *testing.T, answer *atomic.Pointer[[4]byte]) func(ctx context.Context
 	}()
 	return func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "udp", server.LocalAddr().String())
+	}
+}
+
+func TestMailAddressesMayHaveAPlusAndBeInSeveralParameters(t *testing.T) {
+	e, err := NewEmail(guard(t), "smtp://mail.example.com/?from=fly+ball@example.com&to=ops+night@example.com&to=a@example.com,b%2Bc@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Join(e.to, " "), "ops+night@example.com a@example.com b+c@example.com"; got != want || e.from != "fly+ball@example.com" {
+		t.Errorf("from %s to %s", e.from, got)
+	}
+}
+
+func TestTeamsShowsEachLine(t *testing.T) {
+	body, err := bodies[v1alpha1.ServiceTeams]("first\nsecond\n\nthird")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `"text":"first\n\nsecond\n\nthird"`; !strings.Contains(string(body), want) {
+		t.Errorf("%s", body)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -66,7 +67,7 @@ var bodies = map[v1alpha1.ServiceType]func(text string) ([]byte, error){
 		return json.Marshal(map[string]any{"type": "message", "attachments": []any{map[string]any{
 			"contentType": "application/vnd.microsoft.card.adaptive",
 			"content": map[string]any{"$schema": "http://adaptivecards.io/schemas/adaptive-card.json", "type": "AdaptiveCard", "version": "1.4",
-				"body": []any{map[string]any{"type": "TextBlock", "text": inert(text), "wrap": true}}},
+				"body": []any{map[string]any{"type": "TextBlock", "text": lineBreaks.ReplaceAllString(inert(text), "\n\n"), "wrap": true}}},
 		}}})
 	},
 	v1alpha1.ServiceJSON: func(text string) ([]byte, error) {
@@ -76,6 +77,9 @@ var bodies = map[v1alpha1.ServiceType]func(text string) ([]byte, error){
 		return []byte(text), nil
 	},
 }
+
+// lineBreaks are replaced by a paragraph in Teams, which shows a single line break as a space.
+var lineBreaks = regexp.MustCompile(`\n+`)
 
 // inert returns a text in which a chat finds no mention of users and no link with another text. Tenants choose some names in texts.
 func inert(text string) string {

@@ -68,8 +68,12 @@ func (e *Envelope) Body() ([]byte, error) {
 	})
 }
 
-// minKey is the least length of a signing key, in bytes.
+// minKey is the least length of a decoded signing key, in bytes.
 const minKey = 16
+
+// keyPrefix stands before most keys. The libraries read the rest as Base64, and so a key without the prefix (standardwebhooks 1.0.0 of npm
+// and v0.0.1 of Go, where "v1,whsec_..." and plain text are errors).
+const keyPrefix = "whsec_"
 
 // Webhook is an HTTP endpoint for CloudEvents, signed as the Standard Webhooks specification says: the header webhook-signature is the
 // HMAC-SHA256 of id, timestamp and body.
@@ -80,17 +84,16 @@ type Webhook struct {
 	now    func() time.Time
 }
 
-// NewWebhook returns a Webhook. The key is whsec_ and Base64, or any text of at least 16 bytes.
+// NewWebhook returns a Webhook. The key is Base64 of at least 16 bytes, with or without whsec_ before it. Other keys are an error.
 func NewWebhook(g *Guard, address, key string, now func() time.Time) (*Webhook, error) {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return nil, errors.New("spec.to.webhook.urlFrom: the value in the Secret is no URL: write https://HOST/PATH")
 	}
-	secret := []byte(strings.TrimSpace(key))
-	if text, ok := strings.CutPrefix(string(secret), "whsec_"); ok {
-		if secret, err = base64.StdEncoding.DecodeString(text); err != nil {
-			return nil, errors.New("spec.to.webhook.signingKeyFrom: the text after whsec_ in the Secret is no Base64")
-		}
+	secret, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(strings.TrimSpace(key), keyPrefix))
+	if err != nil {
+		return nil, errors.New("spec.to.webhook.signingKeyFrom: the key in the Secret is no Base64, with or without " + keyPrefix +
+			" before it: no library of Standard Webhooks could verify its signatures; make one with: echo whsec_$(head -c 32 /dev/urandom | base64)")
 	}
 	if len(secret) < minKey {
 		return nil, fmt.Errorf("spec.to.webhook.signingKeyFrom: the key in the Secret has %d bytes: give at least %d", len(secret), minKey)
