@@ -107,7 +107,7 @@ func TestImpersonatedUserGetsOwnGroups(t *testing.T) {
 		{"system:serviceaccount:ci:", nil, []string{"system:authenticated"}},
 		{"system:anonymous", nil, []string{"system:unauthenticated"}},
 	} {
-		if got := withOwn(test.user, slices.Clone(test.groups)); !slices.Equal(got, test.want) {
+		if got := freezecheck.ImpliedGroups(test.user, slices.Clone(test.groups)); !slices.Equal(got, test.want) {
 			t.Errorf("%s in %v: %v, want %v", test.user, test.groups, got, test.want)
 		}
 	}

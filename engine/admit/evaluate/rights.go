@@ -4,22 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit/freezecheck"
-)
-
-// These are names of users and groups in Kubernetes.
-const (
-	anonymous          = "system:anonymous"
-	authenticated      = "system:authenticated"
-	unauthenticated    = "system:unauthenticated"
-	serviceAccountUser = "system:serviceaccount:"
-	serviceAccounts    = "system:serviceaccounts"
 )
 
 // Resource is the resource that callers need the right to create. Objects of it are never stored.
@@ -44,7 +34,7 @@ func (a *api) subject(ctx context.Context, caller *authenticationv1.UserInfo, s 
 	}
 	if s.User != caller.Username {
 		attributes := authorizationv1.ResourceAttributes{Resource: "users", Name: s.User}
-		if namespace, name, ok := serviceAccount(s.User); ok {
+		if namespace, name, ok := freezecheck.ServiceAccount(s.User); ok {
 			attributes = authorizationv1.ResourceAttributes{Resource: "serviceaccounts", Namespace: namespace, Name: name}
 		}
 		if err := a.needImpersonate(ctx, caller, attributes); err != nil {
@@ -60,31 +50,7 @@ func (a *api) subject(ctx context.Context, caller *authenticationv1.UserInfo, s 
 			return freezecheck.User{}, err
 		}
 	}
-	return freezecheck.User{Name: s.User, Groups: withOwn(s.User, groups)}, nil
-}
-
-// withOwn adds the groups that an API server adds to an impersonated user.
-func withOwn(user string, groups []string) []string {
-	if namespace, _, ok := serviceAccount(user); ok && len(groups) == 0 {
-		groups = []string{serviceAccounts, serviceAccounts + ":" + namespace}
-	}
-	own := authenticated
-	if user == anonymous {
-		own = unauthenticated
-	}
-	if !slices.Contains(groups, own) {
-		groups = append(groups, own)
-	}
-	return groups
-}
-
-func serviceAccount(user string) (namespace, name string, ok bool) {
-	rest, ok := strings.CutPrefix(user, serviceAccountUser)
-	if !ok {
-		return "", "", false
-	}
-	namespace, name, ok = strings.Cut(rest, ":")
-	return namespace, name, ok && namespace != "" && name != ""
+	return freezecheck.User{Name: s.User, Groups: freezecheck.ImpliedGroups(s.User, groups)}, nil
 }
 
 func (a *api) needImpersonate(ctx context.Context, caller *authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) error {
