@@ -10,6 +10,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/week"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/timeline"
 )
 
 // spans are the spans of time of one setting of the tool.
@@ -97,6 +98,9 @@ func (s *spans) addWeekly(text, zone, days string) (why string) {
 		case dayToken.MatchString(token) && i == 0:
 			days = token
 		default:
+			if _, err := timeline.LoadZone(token); err != nil {
+				return fmt.Sprintf("%s is neither days (as Mon-Fri), nor times, nor a time zone", token)
+			}
 			zone = token
 		}
 	}

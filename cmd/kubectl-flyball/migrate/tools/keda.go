@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -118,7 +119,14 @@ func convertCronOnly(s migrate.Object, crons []cronTrigger, out *migrate.Output)
 	ref := s.Get("spec.scaleTargetRef")
 	kind, name := migrate.Deployment, ref.Get("name").Str
 	if ref.Get("kind").Str != "" {
-		kind = migrate.Object{Result: ref}.GroupKind()
+		kind = schema.FromAPIVersionAndKind(cmp.Or(ref.Get("apiVersion").Str, "apps/v1"), ref.Get("kind").Str).GroupKind()
+	}
+	if kind.Group == "extensions" {
+		out.Leave(s, "its target is a %s of the API group extensions, which Kubernetes has not served since 1.16: name it with apps/v1", kind.Kind)
+		return
+	}
+	for i := range crons {
+		crons[i].desired = floor(s, crons[i].desired)
 	}
 	least := s.Get("spec.minReplicaCount").Int()
 	if least > 0 {
