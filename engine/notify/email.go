@@ -32,7 +32,8 @@ type dial func(ctx context.Context, network, address string) (net.Conn, error)
 // TLS from the first byte. With tls=optional, a server without STARTTLS gets the message in clear text, but never a password.
 func NewEmail(g *Guard, address string) (*Email, error) {
 	fault := func(text string) error {
-		return errors.New("spec.to.service.urlFrom: " + text + ": write smtp://USER:PASSWORD@HOST:587/?from=ADDRESS&to=ADDRESS into the Secret")
+		return UnusableValue{"spec.to.service.urlFrom",
+			text + ": write smtp://USER:PASSWORD@HOST:587/?from=ADDRESS&to=ADDRESS into the Secret"}
 	}
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || u.Hostname() == "" || u.Scheme != "smtp" && u.Scheme != "smtps" {

@@ -133,8 +133,10 @@ func TestSignaturesAreThoseOfStandardWebhooks(t *testing.T) {
 
 func TestUnusableSecrets(t *testing.T) {
 	for _, c := range [][2]string{{"example.com", key}, {"ftp://example.com", key}, {"https://", key}, {"https://example.com", "short"},
-		{"https://example.com", "whsec_!"},
-		{"https://example.com", "v1,whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}, {"https://example.com", "a key of plain text"}, {"https://example.com", "whsec_c2hvcnQ="}, {"http://a b", key}} {
+		{"https://example.com", "whsec_!"}, {"https://example.com", "v1,whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},
+		{"https://example.com", "a key of plain text"}, {"https://example.com", "whsec_c2hvcnQ="}, {"http://a b", key},
+		{"https://example.com", strings.TrimSuffix(key, "=")}, {"https://example.com", "MfKQ9r8GKYqr\nTwjUPD8ILPZIo2LaLaSw"},
+		{"https://example.com", "whsec_-_KQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}} {
 		_, err := NewWebhook(guard(t), c[0], c[1], time.Now)
 		if err == nil || !strings.HasPrefix(err.Error(), "spec.to.webhook.") {
 			t.Errorf("%v: %v", c, err)

@@ -27,7 +27,8 @@ type Service struct {
 func NewService(g *Guard, kind v1alpha1.ServiceType, address string) (*Service, error) {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return nil, errors.New("spec.to.service.urlFrom: the value in the Secret is no URL: write the https:// address of the incoming webhook")
+		return nil, UnusableValue{"spec.to.service.urlFrom",
+			"the value in the Secret is no URL: write the https:// address of the incoming webhook"}
 	}
 	body := bodies[kind]
 	if body == nil {

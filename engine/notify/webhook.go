@@ -71,9 +71,17 @@ func (e *Envelope) Body() ([]byte, error) {
 // minKey is the least length of a decoded signing key, in bytes.
 const minKey = 16
 
-// keyPrefix stands before most keys. The libraries read the rest as Base64, and so a key without the prefix (standardwebhooks 1.0.0 of npm
-// and v0.0.1 of Go, where "v1,whsec_..." and plain text are errors).
+// keyPrefix stands before most keys, and may be missing.
 const keyPrefix = "whsec_"
+
+// UnusableValue is a fault of a value in a Secret. The text has no part of the value.
+type UnusableValue struct {
+	// Field is the field of the spec that names the Secret.
+	Field, Text string
+}
+
+// Error implements error.
+func (u UnusableValue) Error() string { return u.Field + ": " + u.Text }
 
 // Webhook is an HTTP endpoint for CloudEvents, signed as the Standard Webhooks specification says: the header webhook-signature is the
 // HMAC-SHA256 of id, timestamp and body.
@@ -84,23 +92,36 @@ type Webhook struct {
 	now    func() time.Time
 }
 
-// NewWebhook returns a Webhook. The key is Base64 of at least 16 bytes, with or without whsec_ before it. Other keys are an error.
+// NewWebhook returns a Webhook. Other keys than those of signingKey, and addresses that are no URL, are an UnusableValue.
 func NewWebhook(g *Guard, address, key string, now func() time.Time) (*Webhook, error) {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return nil, errors.New("spec.to.webhook.urlFrom: the value in the Secret is no URL: write https://HOST/PATH")
+		return nil, UnusableValue{"spec.to.webhook.urlFrom", "the value in the Secret is no URL: write https://HOST/PATH"}
 	}
-	secret, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(strings.TrimSpace(key), keyPrefix))
+	secret, err := signingKey(key)
 	if err != nil {
-		return nil, errors.New("spec.to.webhook.signingKeyFrom: the key in the Secret is no Base64, with or without " + keyPrefix +
-			" before it: no library of Standard Webhooks could verify its signatures; make one with: echo whsec_$(head -c 32 /dev/urandom | base64)")
-	}
-	if len(secret) < minKey {
-		return nil, fmt.Errorf("spec.to.webhook.signingKeyFrom: the key in the Secret has %d bytes: give at least %d", len(secret), minKey)
+		return nil, err
 	}
 	client := &http.Client{Transport: g.Transport(), Timeout: sendTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return &Webhook{url: u.String(), key: secret, client: client, now: now}, nil
+}
+
+// signingKey returns the bytes of a key: Base64 of at least 16 bytes on one line, with or without whsec_ before it. Two libraries read
+// the same forms: standardwebhooks 1.0.0 of npm and v0.0.1 of github.com/standard-webhooks/standard-webhooks/libraries. Both refuse
+// "v1,whsec_...", plain text and the Base64 of URLs. Only the first reads a key without padding, and only the second one with line breaks.
+func signingKey(key string) ([]byte, error) {
+	const field = "spec.to.webhook.signingKeyFrom"
+	text := strings.TrimPrefix(strings.TrimSpace(key), keyPrefix)
+	secret, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || strings.ContainsAny(text, "\r\n") {
+		return nil, UnusableValue{field, "the key in the Secret is not Base64 on one line, with or without " + keyPrefix + " before it, so " +
+			"no receiver could verify the signatures: make a key with: echo " + keyPrefix + "$(head -c 32 /dev/urandom | base64)"}
+	}
+	if len(secret) < minKey {
+		return nil, UnusableValue{field, fmt.Sprintf("the key in the Secret has %d bytes: give at least %d", len(secret), minKey)}
+	}
+	return secret, nil
 }
 
 // Send makes one attempt to send a message.

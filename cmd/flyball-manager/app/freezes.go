@@ -58,6 +58,7 @@ type judging struct {
 	metadata freezes.Metadata
 	mapper   meta.RESTMapper
 	notes    *freezes.Recorder
+	messages *notifications.Controller
 	clock    clock.WithTicker
 	// account is the user name of the manager itself.
 	account string
@@ -65,7 +66,7 @@ type judging struct {
 
 func newJudging(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, clients *kubernetes.Clientset,
 	messages *notifications.Controller) (*judging, error) {
-	j := &judging{opts: opts, world: w, clients: clients, clock: opts.Clock, mapper: mgr.GetRESTMapper()}
+	j := &judging{opts: opts, world: w, clients: clients, clock: opts.Clock, mapper: mgr.GetRESTMapper(), messages: messages}
 	objects, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("set up the judging of changes: %w", err)

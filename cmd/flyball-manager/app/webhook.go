@@ -113,7 +113,7 @@ func (j *judging) serverOptions(mgr ctrl.Manager, config *rest.Config, w *world.
 // ownKinds returns the validators of Flyball's own kinds, with the guards of freezes and the rights of authors.
 func (j *judging) ownKinds(w *world.World, inspector *inspect.Inspector, clientset kubernetes.Interface) []admit.Kind {
 	ctx, reviews := compileContext(w), clientset.AuthorizationV1().SubjectAccessReviews()
-	own := j.guard(ownKinds(w, ctx, admit.Adapters{Resources: inspector, Reviews: reviews}))
+	own := j.guard(ownKinds(w, ctx, admit.Adapters{Resources: inspector, Reviews: reviews}, j.messages))
 	own = askAuthors(own, &admit.Authors{
 		Adapted: w, Resources: inspector, Reviews: admit.NewReviews(reviews, clock.RealClock{}), Context: ctx,
 		Clock: j.clock, Note: j.notes.Guarded, Loaded: w.Loaded(),
@@ -153,20 +153,24 @@ func askAuthors(list []admit.Kind, authors *admit.Authors) []admit.Kind {
 
 // ownKinds returns Flyball's own kinds except freezes, with the validators for rules that schema and CEL cannot
 // express. The guard validates freezes.
-func ownKinds(w *world.World, ctx policy.Context, adapters admit.Adapters) []admit.Kind {
+func ownKinds(w *world.World, ctx policy.Context, adapters admit.Adapters, messages *notifications.Controller) []admit.Kind {
 	list := []admit.Kind{
 		{Kind: "Adapter", Resource: "adapters", Validator: adapters},
 		{Kind: "Calendar", Resource: "calendars", Validator: check(func(c *v1alpha1.Calendar) field.ErrorList {
 			return w.Snapshot().CheckCalendar(c)
 		})},
-		{Kind: "Notification", Resource: "notifications", Validator: check(func(n *v1alpha1.Notification) field.ErrorList {
-			_, errs := message.Compile(n)
-			return errs
+		{Kind: "Notification", Resource: "notifications", Validator: checkWith(func(ctx context.Context, n *v1alpha1.Notification) field.ErrorList {
+			if _, errs := message.Compile(n); len(errs) > 0 {
+				return errs
+			}
+			return messages.CheckNotification(ctx, n)
 		})},
 		{Kind: "ClusterNotification", Resource: "clusternotifications",
-			Validator: check(func(n *v1alpha1.ClusterNotification) field.ErrorList {
-				_, errs := message.CompileCluster(n)
-				return errs
+			Validator: checkWith(func(ctx context.Context, n *v1alpha1.ClusterNotification) field.ErrorList {
+				if _, errs := message.CompileCluster(n); len(errs) > 0 {
+					return errs
+				}
+				return messages.CheckClusterNotification(ctx, n)
 			})},
 	}
 	for _, kind := range kinds.All() {
@@ -197,11 +201,16 @@ func onceLoaded(w *world.World, v admit.Validator) admit.Validator {
 
 // check returns a validator that calls a pure function with objects of one type.
 func check[T runtime.Object](validate func(T) field.ErrorList) admit.Validator {
-	return admit.ValidatorFunc(func(_ context.Context, req admit.Request) ([]string, field.ErrorList, error) {
+	return checkWith(func(_ context.Context, obj T) field.ErrorList { return validate(obj) })
+}
+
+// checkWith returns a validator that calls a function with objects of one type.
+func checkWith[T runtime.Object](validate func(context.Context, T) field.ErrorList) admit.Validator {
+	return admit.ValidatorFunc(func(ctx context.Context, req admit.Request) ([]string, field.ErrorList, error) {
 		obj, ok := req.New.(T)
 		if !ok {
 			return nil, nil, fmt.Errorf("check %s %s: got a %T", req.Kind, req.Name, req.New)
 		}
-		return nil, validate(obj), nil
+		return nil, validate(ctx, obj), nil
 	})
 }

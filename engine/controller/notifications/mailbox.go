@@ -190,7 +190,7 @@ func (b *mailbox) deliver(ctx context.Context, m *message.Message) error {
 		if attempt == maxAttempts {
 			return fmt.Errorf("%w (%d attempts)", err, attempt)
 		}
-		b.c.Log.V(1).Info("Failed to send a message; will retry", "notification", b.key.id().String(), "reason", err.Error())
+		b.waits(ctx, m, err)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

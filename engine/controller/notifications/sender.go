@@ -2,6 +2,7 @@ package notifications
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -46,27 +48,50 @@ func (c *Controller) sender(ctx context.Context, n object) (sender, error) {
 	return nil, fmt.Errorf("spec.to: give exactly one of webhook and service")
 }
 
-// secret reads a value of a Secret. field is the field of the spec that names it.
-func (c *Controller) secret(ctx context.Context, field, namespace string, from v1alpha1.SecretSource) (string, error) {
+// CheckNotification returns the fault of a value in a Secret of a Notification, if the Secret can be read.
+func (c *Controller) CheckNotification(ctx context.Context, n *v1alpha1.Notification) field.ErrorList {
+	return c.check(ctx, object{rules: n.Spec.NotificationRules, secrets: n.Namespace})
+}
+
+// CheckClusterNotification is CheckNotification for a ClusterNotification.
+func (c *Controller) CheckClusterNotification(ctx context.Context, n *v1alpha1.ClusterNotification) field.ErrorList {
+	return c.check(ctx, object{rules: n.Spec.NotificationRules, secrets: c.Namespace})
+}
+
+// check does not count a Secret that is missing or cannot be read, because it may be created later.
+func (c *Controller) check(ctx context.Context, n object) field.ErrorList {
+	if !c.Enabled {
+		return nil
+	}
+	_, err := c.sender(ctx, n)
+	var fault notify.UnusableValue
+	if !errors.As(err, &fault) {
+		return nil
+	}
+	return field.ErrorList{{Type: field.ErrorTypeInvalid, Field: fault.Field, BadValue: field.OmitValueType{}, Detail: fault.Text}}
+}
+
+// secret reads a value of a Secret. path is the field of the spec that names it.
+func (c *Controller) secret(ctx context.Context, path, namespace string, from v1alpha1.SecretSource) (string, error) {
 	ref := from.SecretKeyRef
 	if !slices.Contains(c.Secrets, ref.Name) {
 		return "", fmt.Errorf("%s: Secrets with the name %s are not read for messages: use one of %s, or add this name to the chart's value "+
-			"notifications.secrets", field, ref.Name, strings.Join(c.Secrets, ", "))
+			"notifications.secrets", path, ref.Name, strings.Join(c.Secrets, ", "))
 	}
 	var s corev1.Secret
 	err := c.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, &s)
 	switch {
 	case apierrors.IsForbidden(err):
 		return "", fmt.Errorf("%s: Flyball may not read the Secret %s in the namespace %s: add its name to the chart's value "+
-			"notifications.secrets", field, ref.Name, namespace)
+			"notifications.secrets", path, ref.Name, namespace)
 	case apierrors.IsNotFound(err):
-		return "", fmt.Errorf("%s: there is no Secret %s in the namespace %s", field, ref.Name, namespace)
+		return "", fmt.Errorf("%s: there is no Secret %s in the namespace %s", path, ref.Name, namespace)
 	case err != nil:
-		return "", fmt.Errorf("%s: read the Secret %s: %w", field, ref.Name, err)
+		return "", fmt.Errorf("%s: read the Secret %s: %w", path, ref.Name, err)
 	}
 	value := string(s.Data[ref.Key])
 	if value == "" {
-		return "", fmt.Errorf("%s: the Secret %s has no key %s", field, ref.Name, ref.Key)
+		return "", fmt.Errorf("%s: the Secret %s has no key %s", path, ref.Name, ref.Key)
 	}
 	return value, nil
 }

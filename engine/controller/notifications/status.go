@@ -21,7 +21,7 @@ import (
 const (
 	// maxRecent is the length of the list of recent messages in the status, and of its validation.
 	maxRecent = 32
-	// notSent is the reason of the condition Ready while the last message was given up.
+	// notSent is the reason of the condition Ready while the last message was given up or is tried again.
 	notSent = "NotSent"
 )
 
@@ -65,6 +65,18 @@ func (b *mailbox) record(ctx context.Context, m *message.Message, failure error)
 		case <-ctx.Done():
 		case <-time.After(firstPause):
 		}
+	}
+}
+
+// waits writes to the status why a message was not sent yet.
+func (b *mailbox) waits(ctx context.Context, m *message.Message, reason error) {
+	b.c.Log.V(1).Info("Failed to send a message; will retry", "notification", b.key.id().String(), "reason", reason.Error())
+	err := b.c.write(ctx, b.key, b.uid, func(st *v1alpha1.NotificationStatus) {
+		b.c.setReady(st, b.generation, notSent, fmt.Sprintf("the message about %s of %s is tried again, at most %d times: %s",
+			m.Event, m.Policy, maxAttempts, workload.OneLine(reason.Error(), 1024)))
+	})
+	if err != nil {
+		b.c.Log.V(1).Info("Failed to write the status", "notification", b.key.id().String(), "reason", err.Error())
 	}
 }
 

@@ -46,7 +46,7 @@ var _ = Describe("A Notification", func() {
 apiVersion: v1
 kind: Secret
 metadata: {name: flyball-notifications, namespace: %s}
-stringData: {url: %q, key: a key of this test only}
+stringData: {url: %q, key: YSBrZXkgb2YgdGhpcyB0ZXN0IG9ubHk=}
 ---
 apiVersion: flyball.dev/v1alpha1
 kind: Notification
@@ -90,5 +90,31 @@ spec:
 		clock.SetTime(noon.Add(24 * time.Hour))
 		Eventually(received("FreezeOver")).Should(HavePrefix("ChangeFreeze/" + ns + "/inventory: freeze over: "))
 		Expect(strings.Count(received("FreezeAhead")(), "\n")).To(BeZero(), "one message for the begin of a freeze")
+	})
+
+	It("is refused while its Secret has a signing key that receivers cannot use, and not before the Secret exists", func() {
+		ns := newNamespace()
+		team := func() error {
+			return env.Client.Create(ctx, object(`
+apiVersion: flyball.dev/v1alpha1
+kind: Notification
+metadata: {generateName: team-, namespace: %s}
+spec:
+  events: [Failed]
+  to:
+    webhook:
+      urlFrom: {secretKeyRef: {name: flyball-notifications, key: url}}
+      signingKeyFrom: {secretKeyRef: {name: flyball-notifications, key: key}}
+`, ns))
+		}
+		Expect(team()).To(Succeed())
+		apply(`
+apiVersion: v1
+kind: Secret
+metadata: {name: flyball-notifications, namespace: %s}
+stringData: {url: "https://example.com", key: "v1,whsec_YSBrZXkgb2YgdGhpcyB0ZXN0IG9ubHk="}
+`, ns)
+		Expect(team()).To(MatchError(And(ContainSubstring("spec.to.webhook.signingKeyFrom: Invalid value"),
+			ContainSubstring("the key in the Secret is not Base64 on one line"), Not(ContainSubstring("YSBrZXkgb2Yg")))))
 	})
 })

@@ -24,7 +24,7 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-const signingKey = "a key of this test only"
+const signingKey = "YSBrZXkgb2YgdGhpcyB0ZXN0IG9ubHk="
 
 // receiver is a webhook that keeps the messages that it accepts.
 type receiver struct {
@@ -54,7 +54,7 @@ func newReceiver() *receiver {
 		body, err := io.ReadAll(req.Body)
 		Expect(err).NotTo(HaveOccurred())
 		h := req.Header
-		Expect(h.Get("Webhook-Signature")).To(Equal("v1," + notify.Sign([]byte(signingKey), h.Get("Webhook-Id"), h.Get("Webhook-Timestamp"),
+		Expect(h.Get("Webhook-Signature")).To(Equal("v1," + notify.Sign([]byte("a key of this test only"), h.Get("Webhook-Id"), h.Get("Webhook-Timestamp"),
 			body)))
 		var e struct {
 			ID, Type, Subject string
@@ -161,9 +161,12 @@ var _ = Describe("A Notification", func() {
 			HaveField("Message", ContainSubstring("the receiver answered 403 Forbidden"))))
 		Expect(n.Status.LastFailure.Event).To(Equal(v1alpha1.EventAsleep))
 		Expect(n.Status.Failed).To(BeEquivalentTo(1))
-		r.refuses.Store(http.StatusServiceUnavailable) // the next message is tried again and again
+		r.refuses.Store(http.StatusTooManyRequests) // the next message is tried again and again
 		clock.SetTime(scene.Dawn)
 		Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(3))
+		Eventually(readyNotification(n)).Should(And(scene.BeCondition(metav1.ConditionFalse, "NotSent"),
+			HaveField("Message", ContainSubstring("is tried again, at most 8 times: the receiver answered 429 Too Many Requests"))))
+		Expect(n.Status.Failed).To(BeEquivalentTo(1), "no message more was given up")
 		r.refuses.Store(0)
 		Eventually(readyNotification(n)).Should(scene.BeCondition(metav1.ConditionTrue, "AsExpected"))
 		Expect(r.messages()).To(HaveExactElements(HaveField("Type", "dev.flyball.Awake")))
