@@ -277,11 +277,13 @@ func dns(t *testing.T, answer *atomic.Pointer[[4]byte]) func(ctx context.Context
 }
 
 func TestMailAddressesMayHaveAPlusAndBeInSeveralParameters(t *testing.T) {
-	e, err := NewEmail(guard(t), "smtp://mail.example.com/?from=fly+ball@example.com&to=ops+night@example.com&to=a@example.com,b%2Bc@example.com")
+	e, err := NewEmail(guard(t),
+		"smtp://mail.example.com/?from=fly+ball@example.com&to=ops+night@example.com&to=a@example.com,b%2Bc@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := strings.Join(e.to, " "), "ops+night@example.com a@example.com b+c@example.com"; got != want || e.from != "fly+ball@example.com" {
+	got, want := strings.Join(e.to, " "), "ops+night@example.com a@example.com b+c@example.com"
+	if got != want || e.from != "fly+ball@example.com" {
 		t.Errorf("from %s to %s", e.from, got)
 	}
 }

@@ -159,12 +159,13 @@ func ownKinds(w *world.World, ctx policy.Context, adapters admit.Adapters, messa
 		{Kind: "Calendar", Resource: "calendars", Validator: check(func(c *v1alpha1.Calendar) field.ErrorList {
 			return w.Snapshot().CheckCalendar(c)
 		})},
-		{Kind: "Notification", Resource: "notifications", Validator: checkWith(func(ctx context.Context, n *v1alpha1.Notification) field.ErrorList {
-			if _, errs := message.Compile(n); len(errs) > 0 {
-				return errs
-			}
-			return messages.CheckNotification(ctx, n)
-		})},
+		{Kind: "Notification", Resource: "notifications",
+			Validator: checkWith(func(ctx context.Context, n *v1alpha1.Notification) field.ErrorList {
+				if _, errs := message.Compile(n); len(errs) > 0 {
+					return errs
+				}
+				return messages.CheckNotification(ctx, n)
+			})},
 		{Kind: "ClusterNotification", Resource: "clusternotifications",
 			Validator: checkWith(func(ctx context.Context, n *v1alpha1.ClusterNotification) field.ErrorList {
 				if _, errs := message.CompileCluster(n); len(errs) > 0 {

@@ -122,7 +122,8 @@ func convertCronOnly(s migrate.Object, crons []cronTrigger, out *migrate.Output)
 		kind = schema.FromAPIVersionAndKind(cmp.Or(ref.Get("apiVersion").Str, "apps/v1"), ref.Get("kind").Str).GroupKind()
 	}
 	if kind.Group == "extensions" {
-		out.Leave(s, "its target is a %s of the API group extensions, which Kubernetes has not served since 1.16: name it with apps/v1", kind.Kind)
+		out.Leave(s, "its target is a %s of the API group extensions, which Kubernetes has not served since 1.16: name it with apps/v1",
+			kind.Kind)
 		return
 	}
 	for i := range crons {
