@@ -14,11 +14,13 @@ import (
 // Calendars returns the compiled calendar of a name; false: there is no valid one.
 type Calendars func(name string) (timeline.Timeline, bool)
 
-// Sources are the inputs of a calendar besides its spec. Both fields are nil at apply, because a missing object may be
+// Sources are the inputs of a calendar besides its spec. All fields are nil at apply, because a missing object may be
 // created later.
 type Sources struct {
 	// Calendars finds included calendars.
 	Calendars Calendars
+	// Lost returns the ignored events of included calendars.
+	Lost func(name string) Loss
 	// Text returns the value of a key of a ConfigMap.
 	Text func(v1alpha1.ConfigMapKey) (string, error)
 }
@@ -29,6 +31,16 @@ type CompiledCalendar struct {
 	Days timeline.Timeline
 	// Ignored names the ignored events of the calendar's file.
 	Ignored []string
+	// Lost are the ignored events of this calendar and of the included ones.
+	Lost Loss
+}
+
+// Loss are the ignored events of a calendar.
+type Loss struct {
+	// During is on while an ignored event may be on.
+	During timeline.Timeline
+	// Events name the ignored events.
+	Events []string
 }
 
 // Calendar compiles a calendar.
@@ -39,42 +51,61 @@ func Calendar(name string, spec v1alpha1.CalendarSpec, from Sources, at *field.P
 		days, es := ParseHolidays(*h, at.Child("holidays"))
 		errs, in.Days = append(errs, es...), days
 	}
-	events, ignored, es := readFile(spec, from, at.Child("ics"))
-	errs, in.Events = append(errs, es...), events
+	file, es := readFile(spec, from, at.Child("ics"))
+	errs, in.Events = append(errs, es...), file.Events
 	in.Include, es = included(spec.Include, from, at.Child("include"))
 	errs = append(errs, es...)
 	days, es := timeline.ParseCalendar(name, in, at)
 	if errs = append(errs, es...); len(errs) > 0 {
 		return CompiledCalendar{}, errs
 	}
-	return CompiledCalendar{Days: days, Ignored: ignored}, nil
+	return CompiledCalendar{Days: days, Ignored: file.Problems, Lost: lost(name, spec, file, from)}, nil
+}
+
+// lost returns the ignored events of a valid calendar and of its includes.
+func lost(name string, spec v1alpha1.CalendarSpec, file File, from Sources) (all Loss) {
+	in := timeline.CalendarSpec{TimeZone: spec.TimeZone, Events: file.Lost}
+	for _, problem := range file.Problems {
+		all.Events = append(all.Events, "Calendar "+name+": "+problem)
+	}
+	if from.Lost != nil {
+		for _, other := range spec.Include {
+			inner := from.Lost(other)
+			all.Events = append(all.Events, inner.Events...)
+			in.Include = append(in.Include, inner.During)
+		}
+	}
+	if len(all.Events) > 0 {
+		all.During, _ = timeline.ParseCalendar(name, in, nil) // the zone has been checked
+	}
+	return all
 }
 
 // readFile reads the calendar file of a spec.
-func readFile(spec v1alpha1.CalendarSpec, from Sources, at *field.Path) (events []timeline.Event, ignored []string, errs field.ErrorList) {
+func readFile(spec v1alpha1.CalendarSpec, from Sources, at *field.Path) (read File, errs field.ErrorList) {
 	loc, err := timeline.LoadZone(spec.TimeZone)
 	if spec.ICS == nil || err != nil { // an unknown zone is an error of its own
-		return nil, nil, nil
+		return read, nil
 	}
 	text, shown := spec.ICS.Inline, "the file"
 	switch key := spec.ICS.ConfigMap; {
 	case (key != nil) == (text != ""):
-		return nil, nil, field.ErrorList{field.Required(at, "give inline or configMap, and not both")}
+		return read, field.ErrorList{field.Required(at, "give inline or configMap, and not both")}
 	case key != nil && from.Text == nil:
-		return nil, nil, nil
+		return read, nil
 	case key != nil:
 		at, shown = at.Child("configMap"), fmt.Sprintf("%s/%s %s", key.Namespace, key.Name, key.Key)
 		if text, err = from.Text(*key); err != nil {
-			return nil, nil, field.ErrorList{field.Invalid(at, shown, err.Error())}
+			return read, field.ErrorList{field.Invalid(at, shown, err.Error())}
 		}
 	default:
 		at = at.Child("inline")
 	}
-	events, ignored, err = ParseICS(text, loc)
+	read, err = ParseICS(text, loc)
 	if err != nil {
-		return nil, nil, field.ErrorList{field.Invalid(at, shown, err.Error())}
+		return read, field.ErrorList{field.Invalid(at, shown, err.Error())}
 	}
-	return events, ignored, nil
+	return read, nil
 }
 
 // included finds the included calendars.

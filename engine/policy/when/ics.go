@@ -2,11 +2,11 @@ package when
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"flyball.dev/flyball/engine/timeline"
-	"flyball.dev/flyball/engine/timeline/face"
 )
 
 // Bounds of a calendar file.
@@ -24,65 +24,97 @@ type file struct {
 	calendar *component
 	own      *time.Location
 	zones    map[string]loaded
-	// moved are the replaced and cancelled occurrences, by UID.
+	// moved are the replaced and cancelled occurrences, by UID. split has the UIDs of events that change from an occurrence on.
 	moved map[string][]moment
+	split map[string]bool
 	rules int
+}
+
+// File is the content of a calendar file.
+type File struct {
+	// Events are the events that count.
+	Events []timeline.Event
+	// Lost are the times which the unreadable events may cover. They are at least as long as the events.
+	Lost []timeline.Event
+	// Problems name the unreadable events, each with its line. The list is cut after 20.
+	Problems []string
 }
 
 // ParseICS returns the events of a calendar file (RFC 5545). A recurring event is kept as a rule and never as a list of
 // occurrences, so an endless event costs no more than a rule with ten occurrences. An unreadable event is reported with its
-// line, and the other events are still used. own is the zone of times without a zone. problems names each ignored event with
-// its line. An error means that the file is not a calendar.
-func ParseICS(text string, own *time.Location) (events []timeline.Event, problems []string, err error) {
+// line, and the other events are still used. own is the zone of times without a zone. An error means that the file is not a
+// calendar.
+func ParseICS(text string, own *time.Location) (read File, err error) {
 	if len(text) > MaxICSBytes {
-		return nil, nil, fmt.Errorf("has %d bytes, where at most %d are read", len(text), MaxICSBytes)
+		return read, fmt.Errorf("has %d bytes, where at most %d are read", len(text), MaxICSBytes)
 	}
-	root, err := read(strings.TrimPrefix(text, "\ufeff"))
+	root, err := components(strings.TrimPrefix(text, "\ufeff"))
 	if err != nil {
-		return nil, nil, err
+		return read, err
 	}
-	if len(root.children) != 1 || root.children[0].name != "VCALENDAR" {
-		return nil, nil, fmt.Errorf("is no calendar file of RFC 5545, which is between one BEGIN:VCALENDAR and one END:VCALENDAR")
+	if root.broken != nil || len(root.children) == 0 || slices.ContainsFunc(root.children, func(c *component) bool { return c.name != "VCALENDAR" }) {
+		return read, fmt.Errorf("is no calendar file of RFC 5545, which is between BEGIN:VCALENDAR and END:VCALENDAR")
 	}
-	f := &file{calendar: root.children[0], own: own, zones: map[string]loaded{}, moved: map[string][]moment{}}
-	if f.calendar.broken != nil {
-		problems = append(problems, f.calendar.broken.Error())
+	f := &file{own: own, moved: map[string][]moment{}, split: map[string]bool{}}
+	for _, c := range root.children {
+		f.enter(c)
+		f.note()
 	}
-	list := f.list()
 	left := 0
-	for _, e := range list {
+	for _, c := range root.children {
+		f.enter(c)
+		if c.broken != nil {
+			left++
+			read.Problems, read.Lost = append(read.Problems, c.broken.Error()), append(read.Lost, timeline.Event{End: endOfTime})
+		}
+		left += f.readInto(&read)
+	}
+	if more := left - len(read.Problems); more > 0 {
+		read.Problems = append(read.Problems, fmt.Sprintf("and %d more events", more))
+	}
+	return read, nil
+}
+
+// enter makes a calendar of the file the current one. Each calendar has its own time zones.
+func (f *file) enter(c *component) { f.calendar, f.zones = c, map[string]loaded{} }
+
+// readInto adds the events of the current calendar, and returns the number of lost events.
+func (f *file) readInto(read *File) (left int) {
+	for _, e := range f.calendar.children {
+		if e.name != "VEVENT" {
+			continue
+		}
 		more, err := f.events(e)
 		switch {
-		case err == nil && len(events)+len(more) <= MaxEvents:
-			events = append(events, more...)
+		case err == nil && len(read.Events)+len(more) <= MaxEvents:
+			read.Events = append(read.Events, more...)
 			continue
 		case err == nil:
 			err = fmt.Errorf("line %d: there are more than %d events", e.line, MaxEvents)
 		}
-		if left++; len(problems) < maxProblems {
-			problems = append(problems, nameOf(e)+err.Error())
+		if read.Lost = append(read.Lost, f.span(e)); len(read.Problems) < maxProblems {
+			read.Problems = append(read.Problems, nameOf(e)+err.Error())
 		}
+		left++
 	}
-	if more := left - len(problems); more > 0 {
-		problems = append(problems, fmt.Sprintf("and %d more events", more))
-	}
-	return events, problems, nil
+	return left
 }
 
-// list returns the events of the file, and notes which occurrences are moved or cancelled.
-func (f *file) list() (all []*component) {
+// note notes which occurrences of the current calendar are moved or cancelled.
+func (f *file) note() {
 	for _, c := range f.calendar.children {
-		if c.name != "VEVENT" {
+		uid := c.text("UID")
+		id, isMoved := c.first("RECURRENCE-ID")
+		if c.name != "VEVENT" || uid == "" || !isMoved {
 			continue
 		}
-		if uid := c.text("UID"); uid != "" && c.broken == nil {
-			if ids, err := f.moments(c, "RECURRENCE-ID"); err == nil {
-				f.moved[uid] = append(f.moved[uid], ids...)
-			}
+		if id.params["RANGE"] != "" {
+			f.split[uid] = true
 		}
-		all = append(all, c)
+		if ids, err := f.moments(c, "RECURRENCE-ID"); err == nil && c.broken == nil {
+			f.moved[uid] = append(f.moved[uid], ids...)
+		}
 	}
-	return all
 }
 
 // events returns the events of a component: several events if it has RDATEs, no event if it is cancelled.
@@ -90,76 +122,49 @@ func (f *file) events(c *component) ([]timeline.Event, error) {
 	if c.broken != nil {
 		return nil, c.broken
 	}
+	if f.split[c.text("UID")] {
+		return nil, fmt.Errorf("line %d: the event changes from an occurrence on (RECURRENCE-ID with a RANGE): make two events of it", c.line)
+	}
 	if strings.EqualFold(c.text("STATUS"), "CANCELLED") {
 		return nil, nil
 	}
-	id, isMoved := c.first("RECURRENCE-ID")
+	_, isMoved := c.first("RECURRENCE-ID")
 	rule, recurs := c.first("RRULE")
+	exceptRule, excepts := c.first("EXRULE")
 	switch {
-	case isMoved && id.params["RANGE"] != "":
-		return nil, fmt.Errorf("line %d: RECURRENCE-ID with a RANGE is not read: write a second event with an RRULE of its own", id.line)
 	case isMoved && recurs:
 		return nil, fmt.Errorf("line %d: an event with RECURRENCE-ID is one occurrence, and has no RRULE", rule.line)
+	case excepts:
+		return nil, fmt.Errorf("line %d: EXRULE is not read: list the days in EXDATE", exceptRule.line)
 	}
-	e, err := f.single(c)
+	o, err := f.single(c)
 	if err != nil {
 		return nil, err
 	}
-	dates, err := f.moments(c, "RDATE")
+	left, err := f.leftOut(c)
+	if err != nil {
+		return nil, err
+	}
+	again, err := f.again(c, o)
 	if err != nil {
 		return nil, err
 	}
 	var all []timeline.Event
-	for _, d := range dates {
-		again := e
-		again.Start = d.in(e.Zone, f.own)
-		if d.isDate && e.Start%face.DaySeconds != 0 {
-			again.Start += face.FloorMod(e.Start, face.DaySeconds)
-		}
-		again.End = again.Start + e.End - e.Start
-		all = append(all, again)
-	}
 	if recurs {
-		if e, err = f.recurring(c, rule, e); err != nil {
+		e, err := f.recurring(c, rule, o.event(f.own), left)
+		if err != nil {
 			return nil, err
 		}
+		all = append(all, e)
+	} else {
+		again = append(again, o)
 	}
-	return append(all, e), nil
-}
-
-// single returns the event of a component without its recurrence.
-func (f *file) single(c *component) (e timeline.Event, err error) {
-	start, ok := c.first("DTSTART")
-	if !ok {
-		return e, fmt.Errorf("line %d: the event has no DTSTART", c.line)
-	}
-	from, err := f.momentOf(start, start.value)
-	if err != nil {
-		return e, err
-	}
-	e = timeline.Event{Name: title(c), Zone: from.zone, Start: from.reading, End: from.reading}
-	end, hasEnd := c.first("DTEND")
-	length, hasLength := c.first("DURATION")
-	switch {
-	case hasEnd:
-		to, err := f.momentOf(end, end.value)
-		if err != nil {
-			return e, err
+	for _, o := range again {
+		if isMoved || !o.isAmong(left, f.own) {
+			all = append(all, o.exact(f.own))
 		}
-		e.End = to.in(from.zone, f.own)
-	case hasLength:
-		seconds, err := durationOf(length)
-		if err != nil {
-			return e, err
-		}
-		e.End += seconds
-	case from.isDate:
-		e.End += face.DaySeconds
 	}
-	if e.End <= e.Start {
-		return e, fmt.Errorf("line %d: the event has no length: give it a DTEND after DTSTART, or a DURATION", c.line)
-	}
-	return e, nil
+	return all, nil
 }
 
 // maxTitle is the largest length of names in messages. The entries of a Calendar have the same limit.

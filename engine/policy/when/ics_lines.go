@@ -3,6 +3,7 @@ package when
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -40,8 +41,25 @@ func (c *component) text(name string) string {
 // maxDepth is the largest depth of nested components. VCALENDAR, VTIMEZONE and STANDARD need a depth of three.
 const maxDepth = 8
 
-// read returns the components of a file, usually a VCALENDAR. An unreadable line breaks its component.
-func read(text string) (*component, error) {
+// named matches a line that begins with the name of a property.
+var named = regexp.MustCompile(`^[A-Z][A-Z-]*[;:]`)
+
+// isText reports whether the last property of the component is a text for people. A line break that is not escaped cuts such a text
+// into lines that are no properties.
+func (c *component) isText() bool {
+	if len(c.props) == 0 {
+		return false
+	}
+	switch name := c.props[len(c.props)-1].name; name {
+	case "DESCRIPTION", "SUMMARY", "LOCATION", "COMMENT":
+		return true
+	default:
+		return strings.HasPrefix(name, "X-")
+	}
+}
+
+// components returns the components of a file, usually a VCALENDAR. An unreadable line breaks its component.
+func components(text string) (*component, error) {
 	root := &component{}
 	open := []*component{root}
 	for _, l := range unfold(text) {
@@ -49,6 +67,7 @@ func read(text string) (*component, error) {
 		p, err := parseLine(l.text)
 		p.line = l.number
 		switch {
+		case err != nil && here.isText() && !named.MatchString(l.text):
 		case err != nil:
 			here.breaks(fmt.Errorf("line %d: %w", l.number, err))
 		case p.name == "BEGIN" && len(open) > maxDepth:

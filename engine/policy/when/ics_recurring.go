@@ -16,8 +16,8 @@ import (
 // maxRule is the largest length of an RRULE.
 const maxRule = 1024
 
-// recurring adds the recurrence to an event.
-func (f *file) recurring(c *component, rule property, e timeline.Event) (timeline.Event, error) {
+// recurring adds the recurrence to an event. left are the occurrences left out.
+func (f *file) recurring(c *component, rule property, e timeline.Event, left []moment) (timeline.Event, error) {
 	fail := func(err error) (timeline.Event, error) {
 		return e, fmt.Errorf("line %d: RRULE: %w", rule.line, err)
 	}
@@ -46,9 +46,7 @@ func (f *file) recurring(c *component, rule property, e timeline.Event) (timelin
 	if err != nil {
 		return fail(err)
 	}
-	if e.Days, err = f.without(days, c, e.Zone); err != nil {
-		return e, err
-	}
+	e.Days = f.without(days, left, c, e)
 	// Only the days from the first to the last occurrence may count, although the set has more days.
 	first, found := face.From(e.Days, first)
 	if last != noLast {
@@ -65,19 +63,16 @@ func (f *file) recurring(c *component, rule property, e timeline.Event) (timelin
 }
 
 // without returns the days of a set without the excluded, moved and cancelled occurrences.
-func (f *file) without(days face.Set, c *component, zone *time.Location) (face.Set, error) {
-	left, err := f.moments(c, "EXDATE")
-	if err != nil {
-		return nil, err
+func (f *file) without(days face.Set, left []moment, c *component, e timeline.Event) face.Set {
+	if len(left) == 0 {
+		return days
 	}
-	if left = append(left, f.moved[c.text("UID")]...); len(left) == 0 {
-		return days, nil
-	}
+	start := moment{reading: e.Start, zone: e.Zone, isDate: len(c.text("DTSTART")) == len(dateForm)}
 	var out []int64
 	for _, m := range left {
-		out = append(out, face.FloorDiv(m.in(zone, f.own), face.DaySeconds))
+		out = append(out, m.dayFor(start, f.own))
 	}
-	return face.Without(days, face.NewListed(out...)), nil
+	return face.Without(days, face.NewListed(out...))
 }
 
 // options parses the rule. It refuses periods and parts that are shorter than a day.
@@ -94,7 +89,7 @@ func options(c *component, rule property, from int64) (*rrule.ROption, error) {
 	case len(rule.value) > maxRule:
 		return nil, fmt.Errorf("has %d bytes, where at most %d are read", len(rule.value), maxRule)
 	}
-	opt, err := rrule.StrToROption(strings.ToUpper(rule.value))
+	opt, err := rrule.StrToROption(strings.TrimRight(strings.ToUpper(rule.value), "; "))
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +106,7 @@ func options(c *component, rule property, from int64) (*rrule.ROption, error) {
 		return nil, errors.New("BYYEARDAY, BYWEEKNO and BYEASTER are not read: write BYMONTH, BYMONTHDAY and BYDAY")
 	case opt.Count != 0 && !opt.Until.IsZero():
 		return nil, errors.New("give COUNT or UNTIL, and not both")
-	case opt.Count < 0:
+	case opt.Count < 0, opt.Count == 0 && strings.Contains(strings.ToUpper(rule.value), "COUNT="):
 		return nil, errors.New("COUNT must be positive")
 	}
 	if _, err := rrule.NewRRule(*opt); err != nil { // rrule checks the bounds of the numbers

@@ -10,7 +10,6 @@ import (
 	"github.com/teambition/rrule-go"
 	"pgregory.net/rapid"
 
-	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/timeline"
 )
 
@@ -87,7 +86,7 @@ func TestRulesAgainstAnotherLibrary(t *testing.T) {
 			text = event("DTSTART;TZID="+zone+":"+start.Format("20060102T150405"), "DURATION:PT"+fmt.Sprint(int(length.Minutes()))+"M", "RRULE:"+
 				rule, "EXDATE;TZID="+zone+":"+strings.Join(left, ","))
 		}
-		events, problems, err := when.ParseICS(text, time.UTC)
+		events, problems, err := parse(text, time.UTC)
 		if err != nil || len(problems) > 0 {
 			if len(starts) == 0 || len(problems) == 1 && strings.Contains(problems[0], "end before it begins again") {
 				return // the rule has no day, or its events overlap

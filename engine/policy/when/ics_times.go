@@ -34,10 +34,42 @@ func (m moment) in(zone, own *time.Location) int64 {
 	if m.isDate || from == zone {
 		return m.reading
 	}
-	c := time.Unix(m.reading, 0).UTC()
-	at := time.Date(c.Year(), c.Month(), c.Day(), c.Hour(), c.Minute(), c.Second(), 0, from)
-	_, offset := at.In(zone).Zone()
-	return at.Unix() + int64(offset)
+	at := instantOf(m.reading, from)
+	return at + offsetAt(at, zone)
+}
+
+// instant returns the instant of the moment in Unix seconds. A date is its midnight.
+func (m moment) instant(own *time.Location) int64 {
+	if m.zone != nil {
+		own = m.zone
+	}
+	return instantOf(m.reading, own)
+}
+
+// dayFor returns the number of the day that the moment names for an event with the given start. For an event of whole days,
+// midnight in UTC names its date, since many programs write dates so.
+func (m moment) dayFor(start moment, own *time.Location) int64 {
+	if start.isDate && m.zone == time.UTC && face.FloorMod(m.reading, face.DaySeconds) == 0 {
+		return m.day()
+	}
+	return face.FloorDiv(m.in(start.zone, own), face.DaySeconds)
+}
+
+// instantOf returns the instant of a reading of a zone's clock, in Unix seconds. A reading that comes twice is the first one, and a
+// skipped reading has the offset from before the gap (RFC 5545, section 3.3.5).
+func instantOf(reading int64, zone *time.Location) int64 {
+	before := offsetAt(reading-face.DaySeconds, zone)
+	for _, offset := range []int64{before, offsetAt(reading+face.DaySeconds, zone)} {
+		if offsetAt(reading-offset, zone) == offset {
+			return reading - offset
+		}
+	}
+	return reading - before
+}
+
+func offsetAt(at int64, zone *time.Location) int64 {
+	_, offset := time.Unix(at, 0).In(zone).Zone()
+	return int64(offset)
 }
 
 const (
@@ -60,7 +92,14 @@ func (f *file) momentOf(p property, value string) (moment, error) {
 		}
 		m.zone = zone
 	}
+	midnight := strings.HasSuffix(value, "T240000") // the end of the day, in ISO 8601
+	if midnight {
+		value = strings.TrimSuffix(value, "T240000") + "T000000"
+	}
 	at, err := time.Parse(form, value)
+	if midnight {
+		at = at.AddDate(0, 0, 1)
+	}
 	if err != nil || at.Year() < 1600 {
 		return m, fmt.Errorf("line %d: %s is %.40q, which is neither a date such as 20371224 nor a date with a time such as 20371224T180000Z",
 			p.line, p.name, value)
@@ -88,15 +127,15 @@ func (f *file) moments(c *component, name string) (all []moment, err error) {
 
 var durationForm = regexp.MustCompile(`^\+?P(?:(\d{1,6})W)?(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,6})S)?)?$`)
 
-// durationOf parses a DURATION into seconds of the wall clock: a day has 24 hours.
-func durationOf(p property) (seconds int64, err error) {
-	parts := durationForm.FindStringSubmatch(p.value)
+// durationOf parses the value of a DURATION.
+func durationOf(p property, value string) (l length, err error) {
+	parts := durationForm.FindStringSubmatch(value)
 	if parts == nil {
-		return 0, fmt.Errorf("line %d: DURATION is %.40q: write one such as PT4H or P1D", p.line, p.value)
+		return l, fmt.Errorf("line %d: %s is %.40q: write one such as PT4H or P1D", p.line, p.name, value)
 	}
-	for i, unit := range []int64{7 * face.DaySeconds, face.DaySeconds, 60 * face.MinuteSeconds, face.MinuteSeconds, 1} {
-		n, _ := strconv.ParseInt("0"+parts[i+1], 10, 64)
-		seconds += n * unit
+	var n [5]int64
+	for i := range n {
+		n[i], _ = strconv.ParseInt("0"+parts[i+1], 10, 64)
 	}
-	return seconds, nil
+	return length{days: 7*n[0] + n[1], seconds: n[2]*60*face.MinuteSeconds + n[3]*face.MinuteSeconds + n[4]}, nil
 }

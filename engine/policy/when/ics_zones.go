@@ -3,6 +3,7 @@ package when
 import (
 	"encoding/binary"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,7 +17,8 @@ import (
 // maxZones bounds the time zones of a file, because package timeline keeps a table of each zone.
 const maxZones = 32
 
-// zone returns the time zone of a TZID: the IANA zone of the same name, or the zone of the file's VTIMEZONE.
+// zone returns the time zone of a TZID: the IANA zone of the same name, the zone of the file's VTIMEZONE, or the zone of a name of
+// Windows.
 func (f *file) zone(id string) (*time.Location, error) {
 	if known, ok := f.zones[id]; ok {
 		return known.loc, known.err
@@ -27,6 +29,11 @@ func (f *file) zone(id string) (*time.Location, error) {
 	loc, err := timeline.LoadZone(strings.TrimPrefix(id, "/"))
 	if err != nil {
 		loc, err = f.described(id)
+	}
+	if err != nil {
+		if name := windowsZone(unescape.Replace(id)); name != "" {
+			loc, err = timeline.LoadZone(name)
+		}
 	}
 	f.zones[id] = loaded{loc, err}
 	return loc, err
@@ -39,13 +46,16 @@ type loaded struct {
 
 func (f *file) described(id string) (*time.Location, error) {
 	for _, c := range f.calendar.children {
-		if c.name != "VTIMEZONE" || c.text("TZID") != id {
+		if c.name != "VTIMEZONE" || unescape.Replace(c.text("TZID")) != unescape.Replace(id) {
 			continue
 		}
 		if name := c.text("X-LIC-LOCATION"); name != "" {
 			if loc, err := timeline.LoadZone(name); err == nil {
 				return loc, nil
 			}
+		}
+		if changes, err := changesOf(c); err == nil && len(changes) > 0 {
+			return listedZone(id, changes)
 		}
 		rules, err := posix(c)
 		if err != nil {
@@ -54,6 +64,17 @@ func (f *file) described(id string) (*time.Location, error) {
 		return locationOf(id, rules)
 	}
 	return nil, fmt.Errorf("the time zone %.64q is no IANA name, and the file has no VTIMEZONE of that name", id)
+}
+
+var offsetForm = regexp.MustCompile(`^\((?:UTC|GMT)[^)]*\)\s*`)
+
+// windowsZone returns the IANA name of a zone of Windows: of a name such as W. Europe Standard Time, or of a displayed name such
+// as (UTC+01:00) Amsterdam, Berlin, Bern, Rome, Stockholm, Vienna. Empty: there is none.
+func windowsZone(id string) string {
+	if cities := offsetForm.ReplaceAllString(id, ""); cities != id {
+		return displayedZones[cities]
+	}
+	return windowsZones[id]
 }
 
 // posix returns the newest rules of a VTIMEZONE in the form of the variable TZ (POSIX, section 8.3).

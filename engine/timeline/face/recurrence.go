@@ -36,7 +36,7 @@ type Recurrence struct {
 	// month. If all are empty, the days follow from the day of Start.
 	Months, MonthDays []int
 	Weekdays          []Place
-	// Positions select some of the remaining days of a month by their number, counted from the end if negative.
+	// Positions select some of the remaining days of a month or a year by their number, counted from the end if negative.
 	Positions []int
 }
 
@@ -51,8 +51,8 @@ func (r Recurrence) Parse() (Set, error) {
 		return nil, fmt.Errorf("INTERVAL may be at most %d with BYMONTH or BYMONTHDAY: the next day would be decades away", maxWeeks)
 	case placed && (r.Frequency == Daily || r.Frequency == Weekly):
 		return nil, errors.New("BYDAY has a number only with FREQ=MONTHLY or YEARLY")
-	case len(r.Positions) > 0 && r.Frequency != Monthly:
-		return nil, errors.New("BYSETPOS is read with FREQ=MONTHLY only")
+	case len(r.Positions) > 0 && r.Frequency != Monthly && r.Frequency != Annual:
+		return nil, errors.New("BYSETPOS is read with FREQ=MONTHLY or YEARLY only")
 	}
 	m, dom := monthOf(r.Start)
 	if len(r.MonthDays)+len(r.Weekdays) == 0 {
@@ -125,6 +125,26 @@ func weekdayOf(day int64) int {
 }
 
 func (d *recurringDays) mask(m month) (mask uint32) {
+	mask = d.all(m)
+	switch {
+	case mask == 0 || len(d.rule.Positions) == 0:
+		return mask
+	case d.rule.Frequency == Monthly:
+		return d.positions(mask, 0, bits.OnesCount32(mask))
+	}
+	before, count := 0, 0
+	first := m.first - int64(dayOfYear(m, 1)) + 1
+	for each, _ := monthOf(first); each.year == m.year; each = each.next() {
+		n := bits.OnesCount32(d.all(each))
+		if count += n; each.number < m.number {
+			before += n
+		}
+	}
+	return d.positions(mask, before, count)
+}
+
+// all returns the days of a month before positions are selected.
+func (d *recurringDays) all(m month) (mask uint32) {
 	r := &d.rule
 	switch {
 	case d.byMonth != 0 && d.byMonth>>m.number&1 == 0:
@@ -140,7 +160,7 @@ func (d *recurringDays) mask(m month) (mask uint32) {
 			mask |= 1 << dom
 		}
 	}
-	return d.positions(mask)
+	return mask
 }
 
 func (d *recurringDays) inPeriod(day int64) bool {
@@ -186,13 +206,10 @@ func dayOfYear(m month, dom int) int {
 	return dom
 }
 
-// positions returns the days of a mask that are at the rule's positions.
-func (d *recurringDays) positions(mask uint32) (taken uint32) {
-	if len(d.rule.Positions) == 0 {
-		return mask
-	}
-	count := bits.OnesCount32(mask)
-	for i := 1; mask != 0; i++ {
+// positions returns the days of a mask that are at the rule's positions. before days of the period come before the mask, and the
+// period has count days.
+func (d *recurringDays) positions(mask uint32, before, count int) (taken uint32) {
+	for i := before + 1; mask != 0; i++ {
 		day := mask & -mask
 		mask &^= day
 		if slices.Contains(d.rule.Positions, i) || slices.Contains(d.rule.Positions, i-count-1) {

@@ -1,0 +1,78 @@
+package when
+
+import (
+	"strings"
+	"time"
+
+	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/timeline/face"
+)
+
+// endOfTime is the reading after the last day of the calendar, the end of year 9999.
+var endOfTime = time.Date(10000, time.January, 1, 0, 0, 0, 0, time.UTC).Unix()
+
+// maxShift is the largest difference in seconds between the clocks of two zones, from UTC-12 to UTC+14.
+const maxShift = 26 * 60 * face.MinuteSeconds
+
+// span returns the time which an unreadable event may cover: from its date to its last one, where the dates can be read. An
+// event that may recur has no end, and an event without a readable date may be at any time.
+func (f *file) span(c *component) timeline.Event {
+	e := timeline.Event{Name: title(c), End: endOfTime}
+	start, ok := c.first("DTSTART")
+	from, err := f.roughly(start)
+	_, dates := c.first("RDATE")
+	if !ok || err != nil || dates {
+		return e
+	}
+	e.Zone, e.Start = from.zone, from.reading
+	shift := int64(0)
+	if _, err := f.momentOf(start, start.value); err != nil {
+		shift = maxShift
+	}
+	e.Start -= shift
+	_, recurs := c.first("RRULE")
+	if c.broken != nil || recurs || f.split[c.text("UID")] {
+		return e
+	}
+	end, hasEnd := c.first("DTEND")
+	duration, hasLength := c.first("DURATION")
+	switch {
+	case hasEnd:
+		to, err := f.roughly(end)
+		if err != nil {
+			return e
+		}
+		if _, err := f.momentOf(end, end.value); err != nil {
+			shift = maxShift
+		}
+		if e.End = to.in(from.zone, f.own) + shift; to.isDate {
+			e.End = max(e.End, from.reading+face.DaySeconds)
+		}
+	case hasLength:
+		length, err := durationOf(duration, duration.value)
+		if err != nil {
+			return e
+		}
+		e.End = from.reading + length.days*face.DaySeconds + length.seconds + shift
+	default:
+		e.End = from.reading + face.DaySeconds + shift
+	}
+	if e.End <= e.Start {
+		e.End = e.Start + face.DaySeconds
+	}
+	return e
+}
+
+// roughly reads a time of which the zone may be unknown. If only the date is readable, it returns the date.
+func (f *file) roughly(p property) (moment, error) {
+	if m, err := f.momentOf(p, p.value); err == nil {
+		return m, nil
+	}
+	bare := p
+	bare.params = nil
+	m, err := f.momentOf(bare, strings.TrimSuffix(p.value, "Z"))
+	if err != nil && len(p.value) > len(dateForm) {
+		m, err = f.momentOf(bare, p.value[:len(dateForm)])
+	}
+	return m, err
+}

@@ -1,0 +1,149 @@
+package when
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/timeline/face"
+)
+
+// occurrence is one occurrence of an event.
+type occurrence struct {
+	name  string
+	start moment
+	// end is the end, if the event has one. Otherwise length is the length.
+	end    *moment
+	length length
+}
+
+// length is a DURATION: days of the calendar, and seconds of elapsed time (RFC 5545, section 3.3.6).
+type length struct{ days, seconds int64 }
+
+// single returns the occurrence at the DTSTART of a component.
+func (f *file) single(c *component) (o occurrence, err error) {
+	start, ok := c.first("DTSTART")
+	if !ok {
+		return o, fmt.Errorf("line %d: the event has no DTSTART", c.line)
+	}
+	o.name = title(c)
+	if o.start, err = f.momentOf(start, start.value); err != nil {
+		return o, err
+	}
+	end, hasEnd := c.first("DTEND")
+	duration, hasLength := c.first("DURATION")
+	switch {
+	case hasEnd:
+		to, err := f.momentOf(end, end.value)
+		if err != nil {
+			return o, err
+		}
+		if o.end = &to; o.start.isDate && to.isDate && to.reading == o.start.reading { // Outlook writes this for one day
+			o.end, o.length = nil, length{days: 1}
+		}
+	case hasLength:
+		if o.length, err = durationOf(duration, duration.value); err != nil {
+			return o, err
+		}
+	case o.start.isDate:
+		o.length.days = 1
+	}
+	if e := o.exact(f.own); e.End <= e.Start {
+		return o, fmt.Errorf("line %d: the event has no length: give it a DTEND after DTSTART, or a DURATION", c.line)
+	}
+	return o, nil
+}
+
+// event returns the occurrence by the clock of its zone.
+func (o occurrence) event(own *time.Location) timeline.Event {
+	e := timeline.Event{Name: o.name, Zone: o.start.zone, Start: o.start.reading}
+	if e.End = e.Start + o.length.days*face.DaySeconds + o.length.seconds; o.end != nil {
+		e.End = o.end.in(o.start.zone, own)
+	}
+	return e
+}
+
+// exact returns the occurrence with its exact instants, unless it consists of whole days of the calendar's zone.
+func (o occurrence) exact(own *time.Location) timeline.Event {
+	if o.start.isDate && (o.end == nil && o.length.seconds == 0 || o.end != nil && o.end.isDate) {
+		return o.event(own)
+	}
+	e := timeline.Event{Name: o.name, Zone: time.UTC, Start: o.start.instant(own)}
+	last := o.start
+	last.reading += o.length.days * face.DaySeconds
+	if e.End = last.instant(own) + o.length.seconds; o.end != nil {
+		e.End = o.end.instant(own)
+	}
+	return e
+}
+
+// at returns the occurrence moved to another start.
+func (o occurrence) at(start moment, own *time.Location) occurrence {
+	if start.isDate && !o.start.isDate {
+		start.reading, start.isDate, start.zone = start.reading+face.FloorMod(o.start.reading, face.DaySeconds), false, o.start.zone
+	}
+	if o.end != nil && o.start.isDate && o.end.isDate {
+		o.length, o.end = length{days: (o.end.reading - o.start.reading) / face.DaySeconds}, nil
+	} else if o.end != nil {
+		e := o.exact(own)
+		o.length, o.end = length{seconds: e.End - e.Start}, nil
+	}
+	o.start = start
+	return o
+}
+
+// isAmong reports whether the occurrence is left out. A date leaves out each occurrence of the day.
+func (o occurrence) isAmong(left []moment, own *time.Location) bool {
+	return slices.ContainsFunc(left, func(m moment) bool {
+		if m.isDate || o.start.isDate {
+			return m.dayFor(o.start, own) == o.start.day()
+		}
+		return m.instant(own) == o.start.instant(own)
+	})
+}
+
+// leftOut returns the excluded, moved and cancelled occurrences of a component.
+func (f *file) leftOut(c *component) ([]moment, error) {
+	left, err := f.moments(c, "EXDATE")
+	return append(left, f.moved[c.text("UID")]...), err
+}
+
+// again returns the occurrences of the RDATEs of a component.
+func (f *file) again(c *component, o occurrence) (all []occurrence, err error) {
+	for _, p := range c.props {
+		if p.name != "RDATE" {
+			continue
+		}
+		for value := range strings.SplitSeq(p.value, ",") {
+			from, to, isPeriod := strings.Cut(value, "/")
+			start, err := f.momentOf(p, from)
+			if err != nil {
+				return nil, err
+			}
+			next := o.at(start, f.own)
+			if isPeriod {
+				if next, err = f.period(p, next, to); err != nil {
+					return nil, err
+				}
+			}
+			all = append(all, next)
+		}
+	}
+	return all, nil
+}
+
+// period returns an occurrence with the end or the length of an RDATE;VALUE=PERIOD.
+func (f *file) period(p property, o occurrence, to string) (occurrence, error) {
+	if strings.HasPrefix(to, "P") {
+		length, err := durationOf(p, to)
+		o.end, o.length = nil, length
+		return o, err
+	}
+	end, err := f.momentOf(p, to)
+	if o.end = &end; err == nil && end.instant(f.own) <= o.start.instant(f.own) {
+		err = fmt.Errorf("line %d: RDATE has a period that ends before it begins", p.line)
+	}
+	return o, err
+}

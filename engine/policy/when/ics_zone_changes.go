@@ -1,0 +1,146 @@
+package when
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/teambition/rrule-go"
+)
+
+// change is a change of a clock: its instant in Unix seconds, and the offsets before and after it in seconds east of UTC.
+type change struct {
+	at           int64
+	before, next int32
+}
+
+// maxChanges bounds the changes of a VTIMEZONE. Two a year from 1600 on are fewer.
+const maxChanges = 1024
+
+// changesOf returns the clock changes of a VTIMEZONE that lists them, in order; nil: it has a rule without an end.
+func changesOf(zone *component) (all []change, err error) {
+	for _, rule := range zone.children {
+		text := rule.text("RRULE")
+		if text != "" && !strings.Contains(text, "UNTIL=") && !strings.Contains(text, "COUNT=") {
+			return nil, nil
+		}
+		var c change
+		if c.before, err = seconds(rule, "TZOFFSETFROM"); err != nil {
+			return nil, err
+		}
+		if c.next, err = seconds(rule, "TZOFFSETTO"); err != nil {
+			return nil, err
+		}
+		starts, err := startsOf(rule, text, c.before)
+		if err != nil {
+			return nil, err
+		}
+		for _, at := range starts {
+			c.at = at - int64(c.before)
+			all = append(all, c)
+		}
+		if len(all) > maxChanges {
+			return nil, fmt.Errorf("it has more than %d clock changes", maxChanges)
+		}
+	}
+	slices.SortFunc(all, func(a, b change) int { return cmp.Compare(a.at, b.at) })
+	return slices.CompactFunc(all, func(a, b change) bool { return a.at == b.at }), nil
+}
+
+// startsOf returns the readings of the clock at the starts of a STANDARD or DAYLIGHT.
+func startsOf(rule *component, text string, before int32) (all []int64, err error) {
+	first, err := time.Parse(clockForm, rule.text("DTSTART"))
+	if err != nil {
+		return nil, fmt.Errorf("DTSTART is %.32q", rule.text("DTSTART"))
+	}
+	all = []int64{first.Unix()}
+	for _, p := range rule.props {
+		if p.name != "RDATE" {
+			continue
+		}
+		for value := range strings.SplitSeq(p.value, ",") {
+			at, err := time.Parse(clockForm, value)
+			if err != nil {
+				return nil, fmt.Errorf("RDATE is %.32q", value)
+			}
+			all = append(all, at.Unix())
+		}
+	}
+	if text == "" {
+		return all, nil
+	}
+	opt, err := rrule.StrToROption(text)
+	if err != nil || opt.Freq != rrule.YEARLY {
+		return nil, fmt.Errorf("its rule %.64q does not come every year", text)
+	}
+	opt.Dtstart = first
+	if !opt.Until.IsZero() { // it is in UTC, and the clock shows the time before the change
+		opt.Until = opt.Until.Add(time.Duration(before) * time.Second)
+	}
+	if opt.Count > maxChanges || opt.Until.Year() > first.Year()+maxChanges {
+		return nil, fmt.Errorf("its rule %.64q comes more than %d times", text, maxChanges)
+	}
+	r, err := rrule.NewRRule(*opt)
+	if err != nil {
+		return nil, fmt.Errorf("its rule %.64q: %w", text, err)
+	}
+	for _, at := range r.All() {
+		all = append(all, at.Unix())
+	}
+	return all, nil
+}
+
+// seconds parses an offset such as +0100 into seconds east of UTC.
+func seconds(rule *component, name string) (int32, error) {
+	text := rule.text(name)
+	at, err := time.Parse("-0700", text)
+	if len(text) == len("+010203") {
+		at, err = time.Parse("-070000", text)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s is %.16q: write one such as +0100", name, text)
+	}
+	_, offset := at.Zone()
+	return int32(offset), nil
+}
+
+// listedZone returns a location with the given clock changes. It is made from a zone file (RFC 8536).
+func listedZone(id string, changes []change) (*time.Location, error) {
+	key := fmt.Sprint(changes)
+	if known, ok := made.Load(key); ok {
+		return known.(*time.Location), nil
+	}
+	types := []int32{changes[0].before}
+	var times, which []byte
+	for _, c := range changes {
+		n := slices.Index(types, c.next)
+		if n < 0 {
+			n, types = len(types), append(types, c.next)
+		}
+		if n > 255 {
+			return nil, fmt.Errorf("the time zone %.64q has more than 256 offsets", id)
+		}
+		times, which = binary.BigEndian.AppendUint64(times, uint64(c.at)), append(which, byte(n))
+	}
+	header := func(changes, types int) []byte {
+		out := []byte("TZif2" + strings.Repeat("\x00", 15))
+		for _, count := range []int{0, 0, 0, changes, types, 1} {
+			out = binary.BigEndian.AppendUint32(out, uint32(count))
+		}
+		return out
+	}
+	data := append(header(0, 1), make([]byte, 7)...) // the first part is for programs of 32 bits, and is skipped
+	data = append(append(append(data, header(len(changes), len(types))...), times...), which...)
+	for _, offset := range types {
+		data = append(binary.BigEndian.AppendUint32(data, uint32(offset)), 0, 0)
+	}
+	loc, err := time.LoadLocationFromTZData(id, append(data, "\x00\n\n"...))
+	if err != nil {
+		return nil, fmt.Errorf("the time zone %.64q cannot be made: %w", id, err)
+	}
+	shared, _ := made.LoadOrStore(key, loc)
+	return shared.(*time.Location), nil
+}
