@@ -52,7 +52,8 @@ func ParseICS(text string, own *time.Location) (read File, err error) {
 	if err != nil {
 		return read, err
 	}
-	if root.broken != nil || len(root.children) == 0 || slices.ContainsFunc(root.children, func(c *component) bool { return c.name != "VCALENDAR" }) {
+	isOther := func(c *component) bool { return c.name != "VCALENDAR" }
+	if root.broken != nil || len(root.children) == 0 || slices.ContainsFunc(root.children, isOther) {
 		return read, fmt.Errorf("is no calendar file of RFC 5545, which is between BEGIN:VCALENDAR and END:VCALENDAR")
 	}
 	f := &file{own: own, moved: map[string][]moment{}, split: map[string]bool{}}
