@@ -21,7 +21,7 @@ func (tx *Tx) SetCalendar(c *v1alpha1.Calendar) field.ErrorList {
 	}
 	revision := revisionOf(c.UID, c.Generation)
 	if old, known := tx.next.calendars[c.Name]; !known || old.revision != revision {
-		tx.next.calendars[c.Name] = Calendar{object: c, revision: revision, Generation: c.Generation}
+		tx.next.calendars[c.Name] = Calendar{object: c, revision: revision, Generation: c.Generation, file: old.file}
 		tx.compileCalendars(c.Name)
 	}
 	return tx.next.calendars[c.Name].Invalid
@@ -143,7 +143,7 @@ func (tx *Tx) compileCalendar(name string) {
 		c.Invalid = errs
 	} else if fault := safely(func() {
 		c.CompiledCalendar,
-			c.Invalid = tx.read.calendar(name, c.object.Spec, tx.sources(), at)
+			c.Invalid = tx.read.calendar(name, c.object.Spec, tx.sources(&c), at)
 	}); fault != nil {
 		c.Invalid = field.ErrorList{fault}
 	}
@@ -152,12 +152,62 @@ func (tx *Tx) compileCalendar(name string) {
 
 var errNotRead = errors.New("the ConfigMap has not been read; offline, give its manifest as well")
 
-func (tx *Tx) sources() when.Sources {
-	return when.Sources{Calendars: tx.next.Days, Text: func(key v1alpha1.ConfigMapKey) (string, error) {
-		found, known := tx.next.texts[key]
-		if !known {
-			return "", errNotRead
-		}
-		return found.value, found.err
-	}}
+// sources returns the sources of a calendar. They keep the file that they read in it.
+func (tx *Tx) sources(c *Calendar) when.Sources {
+	return when.Sources{
+		Calendars: tx.next.Days,
+		Text: func(key v1alpha1.ConfigMapKey) (string, error) {
+			found, known := tx.next.texts[key]
+			if !known {
+				return "", errNotRead
+			}
+			return found.value, found.err
+		},
+		Read: func(text, timeZone string) *when.ReadFile {
+			if !c.file.IsOf(text, timeZone) {
+				if c.file = tx.files[c.object.Name]; !c.file.IsOf(text, timeZone) {
+					c.file = tx.read.file(text, timeZone)
+				}
+			}
+			return c.file
+		},
+	}
 }
+
+// ReadFiles reads the files of new and changed calendars and of changed texts, so that World.Update need not do it under its lock.
+// The result is for Tx.SetFiles, by the name of the calendar.
+func (s *Snapshot) ReadFiles(changed []*v1alpha1.Calendar, texts map[v1alpha1.ConfigMapKey]string) map[string]*when.ReadFile {
+	objects := map[string]*v1alpha1.Calendar{}
+	for name, c := range s.calendars {
+		objects[name] = c.object
+	}
+	for _, c := range changed {
+		objects[c.Name] = c
+	}
+	files := map[string]*when.ReadFile{}
+	for name, c := range objects {
+		if text, known := s.textFor(c, texts); known && !s.calendars[name].file.IsOf(text, c.Spec.TimeZone) {
+			// After a panic the transaction reads the file itself, and reports the fault.
+			_ = safely(func() { files[name] = when.Read(text, c.Spec.TimeZone) })
+		}
+	}
+	return files
+}
+
+// textFor returns the file of a calendar: inline, from changed texts, or from known ones. known is false if there is none.
+func (s *Snapshot) textFor(c *v1alpha1.Calendar, texts map[v1alpha1.ConfigMapKey]string) (text string, known bool) {
+	key := textOf(c)
+	switch {
+	case c.Spec.ICS == nil:
+		return "", false
+	case key == nil:
+		return c.Spec.ICS.Inline, true
+	}
+	if text, known = texts[*key]; known {
+		return text, true
+	}
+	return s.Text(*key)
+}
+
+// SetFiles gives the transaction the files that its calendars will need.
+func (tx *Tx) SetFiles(files map[string]*when.ReadFile) { tx.files = files }

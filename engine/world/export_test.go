@@ -24,3 +24,13 @@ func (w *World) PanicOver(name string) {
 		return read.adapter(n, spec, keys)
 	}
 }
+
+// CountFiles makes the world count the files that its transactions read.
+func (w *World) CountFiles() *int {
+	n, read := new(int), w.read.file
+	w.read.file = func(text, timeZone string) *when.ReadFile {
+		*n++
+		return read(text, timeZone)
+	}
+	return n
+}

@@ -51,6 +51,8 @@ type Calendar struct {
 	Invalid field.ErrorList
 
 	object *v1alpha1.Calendar
+	// file is the last file that was read for the calendar.
+	file *when.ReadFile
 	// revision changes with every edit of the spec, and with the recreation of the object.
 	revision string
 }

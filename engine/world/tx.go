@@ -58,6 +58,8 @@ type Tx struct {
 	touched map[workload.Policy]*Policy
 	// compiled holds the names of the calendars that were compiled in this transaction.
 	compiled map[string]bool
+	// files are read files of calendars, by the name of the calendar.
+	files map[string]*when.ReadFile
 	// rules and exceptions are added to the set at the end of the transaction. The policies in gone are removed from it.
 	rules      map[workload.Policy]*freeze.Rule
 	exceptions map[workload.Policy]*freeze.Exception
@@ -68,6 +70,7 @@ type Tx struct {
 type readers struct {
 	calendar func(name string, spec v1alpha1.CalendarSpec, from when.Sources, at *field.Path) (when.CompiledCalendar, field.ErrorList)
 	adapter  func(name string, spec v1alpha1.AdapterSpec, keys adapter.Keys) (*adapter.Adapter, field.ErrorList)
+	file     func(text, timeZone string) *when.ReadFile
 }
 
 func newTx(scope selector.Scope, read readers, before *Snapshot) *Tx {

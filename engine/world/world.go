@@ -60,7 +60,8 @@ type World struct {
 // New returns an empty World. scope has facts about the cluster for the compilation of selections (see the function
 // Scope).
 func New(scope selector.Scope, options ...Option) *World {
-	w := &World{scope: scope, loaded: make(chan struct{}), read: readers{calendar: when.Calendar, adapter: adapter.Compile}}
+	read := readers{calendar: when.Calendar, adapter: adapter.Compile, file: when.Read}
+	w := &World{scope: scope, loaded: make(chan struct{}), read: read}
 	for _, set := range options {
 		set(w)
 	}

@@ -177,7 +177,9 @@ func (f *Feed) takeOver(ctx context.Context) (calendars bool) {
 	f.pending = map[workload.Policy]client.Object{}
 	f.mu.Unlock()
 	texts := f.newTexts(ctx, pending)
+	files := f.readFiles(pending, texts)
 	change := f.world.Update(func(tx *world.Tx) {
+		tx.SetFiles(files)
 		for key, r := range texts {
 			tx.SetText(key, r.value, r.err)
 		}

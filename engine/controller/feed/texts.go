@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -64,12 +65,31 @@ func (f *Feed) readTexts(ctx context.Context) {
 		}
 		found[key] = read{value, err}
 	}
+	files := f.readFiles(nil, found)
 	f.world.Update(func(tx *world.Tx) {
+		tx.SetFiles(files)
 		for key, r := range found {
 			tx.SetText(key, r.value, r.err)
 		}
 		tx.DropTexts()
 	})
+}
+
+// readFiles reads the files of changed calendars and texts.
+func (f *Feed) readFiles(changed map[workload.Policy]client.Object, texts map[v1alpha1.ConfigMapKey]read) map[string]*when.ReadFile {
+	var calendars []*v1alpha1.Calendar
+	for _, obj := range changed {
+		if c, ok := obj.(*v1alpha1.Calendar); ok {
+			calendars = append(calendars, c)
+		}
+	}
+	values := map[v1alpha1.ConfigMapKey]string{}
+	for key, r := range texts {
+		if r.err == nil {
+			values[key] = r.value
+		}
+	}
+	return f.world.Snapshot().ReadFiles(calendars, values)
 }
 
 // readText reads a file. passes reports whether the error may pass without a change of the calendar, the ConfigMap or

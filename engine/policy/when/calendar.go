@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -23,6 +24,31 @@ type Sources struct {
 	Lost func(name string) Loss
 	// Text returns the value of a key of a ConfigMap.
 	Text func(v1alpha1.ConfigMapKey) (string, error)
+	// Read replaces the function Read, where a file has been read before.
+	Read func(text, timeZone string) *ReadFile
+}
+
+// ReadFile is a calendar file that has been read.
+type ReadFile struct {
+	Text, TimeZone string
+	File           File
+	// Err means that the file is no calendar, or is too much work.
+	Err error
+}
+
+// IsOf reports whether the file was read from a text in a time zone. A nil file is of no text.
+func (f *ReadFile) IsOf(text, timeZone string) bool {
+	return f != nil && f.Text == text && f.TimeZone == timeZone
+}
+
+// Read reads a file of a calendar in a time zone, within 50 ms of processor time.
+func Read(text, timeZone string) *ReadFile {
+	read := &ReadFile{Text: text, TimeZone: timeZone}
+	var loc *time.Location
+	if loc, read.Err = timeline.LoadZone(timeZone); read.Err == nil {
+		read.File, read.Err = ParseICS(text, loc)
+	}
+	return read
 }
 
 // CompiledCalendar is a compiled calendar.
@@ -83,7 +109,7 @@ func lost(name string, spec v1alpha1.CalendarSpec, file File, from Sources) (all
 
 // readFile reads the calendar file of a spec.
 func readFile(spec v1alpha1.CalendarSpec, from Sources, at *field.Path) (read File, errs field.ErrorList) {
-	loc, err := timeline.LoadZone(spec.TimeZone)
+	_, err := timeline.LoadZone(spec.TimeZone)
 	if spec.ICS == nil || err != nil { // an unknown zone is an error of its own
 		return read, nil
 	}
@@ -101,11 +127,15 @@ func readFile(spec v1alpha1.CalendarSpec, from Sources, at *field.Path) (read Fi
 	default:
 		at = at.Child("inline")
 	}
-	read, err = ParseICS(text, loc)
-	if err != nil {
-		return read, field.ErrorList{field.Invalid(at, shown, err.Error())}
+	parse := Read
+	if from.Read != nil {
+		parse = from.Read
 	}
-	return read, nil
+	found := parse(text, spec.TimeZone)
+	if found.Err != nil {
+		return read, field.ErrorList{field.Invalid(at, shown, found.Err.Error())}
+	}
+	return found.File, nil
 }
 
 // included finds the included calendars.

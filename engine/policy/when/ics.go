@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/timeline/face"
 )
 
 // Bounds of a calendar file.
@@ -18,6 +19,9 @@ const (
 	MaxRecurring = 64
 	// maxProblems bounds the list of unreadable events.
 	maxProblems = 20
+	// maxSteps bounds the work on the lines, rules and exceptions of a file to about 50 ms of processor time. 2000 usual events need
+	// a tenth of it.
+	maxSteps = 200_000
 )
 
 type file struct {
@@ -28,6 +32,15 @@ type file struct {
 	moved map[string][]moment
 	split map[string]bool
 	rules int
+	// budget bounds the work on the file, and line is the line of the event that is being read.
+	budget *face.Budget
+	line   int
+}
+
+// tooLong is the error of a file that is over its budget at a line.
+func tooLong(line int) error {
+	return fmt.Errorf("takes too long to read, up to line %d: write UNTIL in place of a large COUNT, fewer exceptions and fewer lines; "+
+		"or move events to another Calendar, and include it", line)
 }
 
 // File is the content of a calendar file.
@@ -43,12 +56,13 @@ type File struct {
 // ParseICS returns the events of a calendar file (RFC 5545). A recurring event is kept as a rule and never as a list of
 // occurrences, so an endless event costs no more than a rule with ten occurrences. An unreadable event is reported with its
 // line, and the other events are still used. own is the zone of times without a zone. An error means that the file is not a
-// calendar.
+// calendar, or that its rules and exceptions are too much work.
 func ParseICS(text string, own *time.Location) (read File, err error) {
 	if len(text) > MaxICSBytes {
 		return read, fmt.Errorf("has %d bytes, where at most %d are read", len(text), MaxICSBytes)
 	}
-	root, err := components(strings.TrimPrefix(text, "\ufeff"))
+	budget := face.NewBudget(maxSteps)
+	root, err := components(strings.TrimPrefix(text, "\ufeff"), budget)
 	if err != nil {
 		return read, err
 	}
@@ -56,7 +70,7 @@ func ParseICS(text string, own *time.Location) (read File, err error) {
 	if root.broken != nil || len(root.children) == 0 || slices.ContainsFunc(root.children, isOther) {
 		return read, fmt.Errorf("is no calendar file of RFC 5545, which is between BEGIN:VCALENDAR and END:VCALENDAR")
 	}
-	f := &file{own: own, moved: map[string][]moment{}, split: map[string]bool{}}
+	f := &file{own: own, moved: map[string][]moment{}, split: map[string]bool{}, budget: budget}
 	for _, c := range root.children {
 		f.enter(c)
 		f.note()
@@ -69,6 +83,9 @@ func ParseICS(text string, own *time.Location) (read File, err error) {
 			read.Problems, read.Lost = append(read.Problems, c.broken.Error()), append(read.Lost, timeline.Event{End: endOfTime})
 		}
 		left += f.readInto(&read)
+	}
+	if f.budget.IsOver() {
+		return File{}, tooLong(f.line)
 	}
 	if more := left - len(read.Problems); more > 0 {
 		read.Problems = append(read.Problems, fmt.Sprintf("and %d more events", more))
@@ -85,6 +102,10 @@ func (f *file) readInto(read *File) (left int) {
 		if e.name != "VEVENT" {
 			continue
 		}
+		if f.budget.IsOver() {
+			return left
+		}
+		f.line = e.line
 		more, err := f.events(e)
 		switch {
 		case err == nil && len(read.Events)+len(more) <= MaxEvents:
@@ -161,7 +182,7 @@ func (f *file) events(c *component) ([]timeline.Event, error) {
 		again = append(again, o)
 	}
 	for _, o := range again {
-		if isMoved || !o.isAmong(left, f.own) {
+		if isMoved || f.budget.Spend(1+len(left)) && !o.isAmong(left, f.own) {
 			all = append(all, o.exact(f.own))
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"flyball.dev/flyball/engine/timeline/face"
 )
 
 // property is a content line of RFC 5545, section 3.1.
@@ -58,11 +60,16 @@ func (c *component) isText() bool {
 	}
 }
 
-// components returns the components of a file, usually a VCALENDAR. An unreadable line breaks its component.
-func components(text string) (*component, error) {
+// components returns the components of a file, usually a VCALENDAR. An unreadable line breaks its component. A line is a step of the
+// budget.
+func components(text string, budget *face.Budget) (*component, error) {
 	root := &component{}
 	open := []*component{root}
-	for _, l := range unfold(text) {
+	lines := unfold(text, budget)
+	if budget.IsOver() {
+		return nil, tooLong(maxSteps)
+	}
+	for _, l := range lines {
 		here := open[len(open)-1]
 		p, err := parseLine(l.text)
 		p.line = l.number
@@ -102,7 +109,7 @@ type line struct {
 }
 
 // unfold joins folded lines: a line that begins with a space or tabulator continues the line before it.
-func unfold(text string) (lines []line) {
+func unfold(text string, budget *face.Budget) (lines []line) {
 	number := 0
 	var long []string // the pieces of a folded line, which are joined only once
 	flush := func() {
@@ -111,7 +118,9 @@ func unfold(text string) (lines []line) {
 		}
 	}
 	for text := range strings.SplitSeq(text, "\n") {
-		number++
+		if number++; !budget.Spend(1) {
+			return lines
+		}
 		text = strings.TrimSuffix(text, "\r")
 		switch {
 		case text == "":
@@ -119,7 +128,7 @@ func unfold(text string) (lines []line) {
 			long = append(long, text[1:])
 		default:
 			flush()
-			lines, long = append(lines, line{text, number}), []string{text}
+			lines, long = append(lines, line{text, number}), append(long[:0], text)
 		}
 	}
 	flush()

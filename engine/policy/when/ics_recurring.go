@@ -33,12 +33,12 @@ func (f *file) recurring(c *component, rule property, e timeline.Event, left []m
 	if err != nil {
 		return fail(err)
 	}
-	days, err := ruleOf(opt, start.day()).Parse()
+	days, err := ruleOf(opt, start.day()).Parse(f.budget)
 	if err != nil {
 		return fail(err)
 	}
-	first, _ := face.From(days, start.day())
-	if second, ok := face.From(days, first+1); ok && from != 0 && e.End-e.Start > face.DaySeconds &&
+	first, _ := f.budget.From(days, start.day())
+	if second, ok := f.budget.From(days, first+1); ok && from != 0 && e.End-e.Start > face.DaySeconds &&
 		(second-first)*face.DaySeconds <= e.End-e.Start {
 		return fail(errors.New("an event that lasts more than a day has to end before it begins again: write a shorter DTEND"))
 	}
@@ -48,9 +48,9 @@ func (f *file) recurring(c *component, rule property, e timeline.Event, left []m
 	}
 	e.Days = f.without(days, left, c, e)
 	// Only the days from the first to the last occurrence may count, although the set has more days.
-	first, found := face.From(e.Days, first)
+	first, found := f.budget.From(e.Days, first)
 	if last != noLast {
-		last, _ = face.UpTo(e.Days, last)
+		last, _ = f.budget.UpTo(e.Days, last)
 	}
 	if !found || last < first {
 		return fail(errors.New("no occurrence is left"))
@@ -64,7 +64,7 @@ func (f *file) recurring(c *component, rule property, e timeline.Event, left []m
 
 // without returns the days of a set without the excluded, moved and cancelled occurrences.
 func (f *file) without(days face.Set, left []moment, c *component, e timeline.Event) face.Set {
-	if len(left) == 0 {
+	if len(left) == 0 || !f.budget.Spend(len(left)) {
 		return days
 	}
 	start := moment{reading: e.Start, zone: e.Zone, isDate: len(c.text("DTSTART")) == len(dateForm)}
@@ -136,7 +136,7 @@ const noLast = int64(math.MaxInt64)
 func (f *file) last(opt *rrule.ROption, rule property, days face.Set, first int64, e timeline.Event) (int64, error) {
 	switch {
 	case opt.Count > 0:
-		if last, ok := face.Count(days, first, opt.Count); ok {
+		if last, ok := f.budget.Count(days, first, opt.Count); ok {
 			return last, nil
 		}
 		return noLast, nil
@@ -153,7 +153,7 @@ func (f *file) last(opt *rrule.ROption, rule property, days face.Set, first int6
 		until.zone = time.UTC
 	}
 	from := e.Start - moment{reading: e.Start}.day()*face.DaySeconds
-	last, ok := face.UpTo(days, face.FloorDiv(until.in(e.Zone, f.own)-from, face.DaySeconds))
+	last, ok := f.budget.UpTo(days, face.FloorDiv(until.in(e.Zone, f.own)-from, face.DaySeconds))
 	if !ok || last < first {
 		return 0, errors.New("UNTIL is before the first occurrence")
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/teambition/rrule-go"
+
+	"flyball.dev/flyball/engine/timeline/face"
 )
 
 // change is a change of a clock: its instant in Unix seconds, and the offsets before and after it in seconds east of UTC.
@@ -21,7 +23,7 @@ type change struct {
 const maxChanges = 1024
 
 // changesOf returns the clock changes of a VTIMEZONE that lists them, in order; nil: it has a rule without an end.
-func changesOf(zone *component) (all []change, err error) {
+func changesOf(zone *component, budget *face.Budget) (all []change, err error) {
 	for _, rule := range zone.children {
 		text := rule.text("RRULE")
 		if text != "" && !strings.Contains(text, "UNTIL=") && !strings.Contains(text, "COUNT=") {
@@ -34,7 +36,7 @@ func changesOf(zone *component) (all []change, err error) {
 		if c.next, err = seconds(rule, "TZOFFSETTO"); err != nil {
 			return nil, err
 		}
-		starts, err := startsOf(rule, text, c.before)
+		starts, err := startsOf(rule, text, c.before, budget)
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +53,7 @@ func changesOf(zone *component) (all []change, err error) {
 }
 
 // startsOf returns the readings of the clock at the starts of a STANDARD or DAYLIGHT.
-func startsOf(rule *component, text string, before int32) (all []int64, err error) {
+func startsOf(rule *component, text string, before int32, budget *face.Budget) (all []int64, err error) {
 	first, err := time.Parse(clockForm, rule.text("DTSTART"))
 	if err != nil {
 		return nil, fmt.Errorf("DTSTART is %.32q", rule.text("DTSTART"))
@@ -72,23 +74,35 @@ func startsOf(rule *component, text string, before int32) (all []int64, err erro
 	if text == "" {
 		return all, nil
 	}
+	again, err := yearlyStarts(text, first, before, budget)
+	return append(all, again...), err
+}
+
+// yearlyStarts returns the readings of the clock at which a rule with an end begins.
+func yearlyStarts(text string, first time.Time, before int32, budget *face.Budget) (all []int64, err error) {
 	opt, err := rrule.StrToROption(text)
-	if err != nil || opt.Freq != rrule.YEARLY {
-		return nil, fmt.Errorf("its rule %.64q does not come every year", text)
+	if err == nil {
+		_, err = rrule.NewRRule(*opt) // rrule checks the bounds of the numbers
 	}
-	opt.Dtstart = first
-	if !opt.Until.IsZero() { // it is in UTC, and the clock shows the time before the change
-		opt.Until = opt.Until.Add(time.Duration(before) * time.Second)
+	if err != nil || opt.Freq != rrule.YEARLY || len(opt.Byyearday)+len(opt.Byweekno)+len(opt.Byeaster) > 0 {
+		return nil, fmt.Errorf("its rule %.64q does not give months, days of the month or weekdays of every year", text)
 	}
-	if opt.Count > maxChanges || opt.Until.Year() > first.Year()+maxChanges {
-		return nil, fmt.Errorf("its rule %.64q comes more than %d times", text, maxChanges)
-	}
-	r, err := rrule.NewRRule(*opt)
+	day, clock := face.FloorDiv(first.Unix(), face.DaySeconds), face.FloorMod(first.Unix(), face.DaySeconds)
+	days, err := ruleOf(opt, day).Parse(budget)
 	if err != nil {
 		return nil, fmt.Errorf("its rule %.64q: %w", text, err)
 	}
-	for _, at := range r.All() {
-		all = append(all, at.Unix())
+	count, last := opt.Count, opt.Until.Unix()+int64(before) // UNTIL is in UTC, and the clock shows the time before the change
+	for ; opt.Count == 0 || count > 0; count-- {
+		next, ok := budget.From(days, day)
+		at := next*face.DaySeconds + clock
+		if !ok || opt.Count == 0 && at > last {
+			break
+		}
+		if all = append(all, at); len(all) > maxChanges {
+			return nil, fmt.Errorf("its rule %.64q comes more than %d times", text, maxChanges)
+		}
+		day = next + 1
 	}
 	return all, nil
 }

@@ -54,7 +54,7 @@ func (f *file) described(id string) (*time.Location, error) {
 				return loc, nil
 			}
 		}
-		if changes, err := changesOf(c); err == nil && len(changes) > 0 {
+		if changes, err := changesOf(c, f.budget); err == nil && len(changes) > 0 {
 			return listedZone(id, changes)
 		}
 		rules, err := posix(c)

@@ -87,32 +87,10 @@ func Has(s Set, day int64) bool {
 }
 
 // From returns the first day of the set that is not before the given day.
-func From(s Set, day int64) (int64, bool) {
-	m, dom := monthOf(day)
-	mask := s.mask(m) >> dom << dom
-	for range gregorianMonths + 1 {
-		if mask != 0 {
-			return m.first + int64(bits.TrailingZeros32(mask)) - 1, true
-		}
-		m = m.next()
-		mask = s.mask(m)
-	}
-	return 0, false
-}
+func From(s Set, day int64) (int64, bool) { return (*Budget)(nil).From(s, day) }
 
 // UpTo returns the last day of the set that is not after the given day.
-func UpTo(s Set, day int64) (int64, bool) {
-	m, dom := monthOf(day)
-	mask := s.mask(m) & (1<<(dom+1) - 1)
-	for range gregorianMonths + 1 {
-		if mask != 0 {
-			return m.first + int64(bits.Len32(mask)) - 2, true
-		}
-		m = m.previous()
-		mask = s.mask(m)
-	}
-	return 0, false
-}
+func UpTo(s Set, day int64) (int64, bool) { return (*Budget)(nil).UpTo(s, day) }
 
 // widestGap returns the longest distance between two neighbouring days of a set that is not empty. It looks at each
 // month of the Gregorian cycle once, because everything repeats after the cycle.
@@ -169,6 +147,8 @@ func (o otherDays) mask(m month) uint32 { return m.all() &^ o.set.mask(m) }
 type daysWithout struct{ set, other Set }
 
 func (d daysWithout) mask(m month) uint32 { return d.set.mask(m) &^ d.other.mask(m) }
+
+func (d daysWithout) steps() int { return stepsOf(d.set) + stepsOf(d.other) }
 
 // Lengths in seconds.
 const (

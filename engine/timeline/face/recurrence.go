@@ -40,8 +40,8 @@ type Recurrence struct {
 	Positions []int
 }
 
-// Parse returns the days of the rule, including the days before its start.
-func (r Recurrence) Parse() (Set, error) {
+// Parse returns the days of the rule, including the days before its start. If the budget ends, it returns no error, and the budget is over.
+func (r Recurrence) Parse(budget *Budget) (Set, error) {
 	r.Interval = max(r.Interval, 1)
 	placed := slices.ContainsFunc(r.Weekdays, func(p Place) bool { return p.Nth != 0 })
 	switch {
@@ -68,15 +68,8 @@ func (r Recurrence) Parse() (Set, error) {
 			r.Weekdays = []Place{{Weekday: weekdayOf(r.Start)}}
 		}
 	}
-	days := &recurringDays{rule: r, start: m, byMonth: maskOf(r.Months)}
-	for _, n := range r.MonthDays {
-		if n > 0 {
-			days.dates |= 1 << n
-		} else {
-			days.datesFromEnd |= 1 << -n
-		}
-	}
-	if _, ok := From(days, r.Start); !ok {
+	days := newRecurringDays(r, m)
+	if _, ok := budget.From(days, r.Start); !ok && !budget.IsOver() {
 		return nil, errors.New("no day is like that")
 	}
 	return days, nil
@@ -85,31 +78,46 @@ func (r Recurrence) Parse() (Set, error) {
 // maxInterval bounds Interval, so that searches for the next day of a rule stay short.
 const maxInterval = 366
 
-// Count returns the last of the first count days of a set from a day on. It returns false if the set has fewer days
-// before the year 10000.
-func Count(s Set, from int64, count int) (last int64, ok bool) {
-	m, dom := monthOf(from)
-	mask := s.mask(m) >> dom << dom
-	for m.year < 10000 {
-		if n := bits.OnesCount32(mask); n < count {
-			count -= n
-			m = m.next()
-			mask = s.mask(m)
-			continue
-		}
-		for ; count > 1; count-- {
-			mask &= mask - 1
-		}
-		return m.first + int64(bits.TrailingZeros32(mask)) - 1, true
-	}
-	return 0, false
-}
-
+// recurringDays are the days of a Recurrence. Its lists are bits, so the length of a list does not matter for a search.
 type recurringDays struct {
 	rule                Recurrence
 	start               month
 	byMonth             uint32
 	dates, datesFromEnd uint32
+	// weekdays has a bit for each weekday without a number. nth and nthLast have for each weekday the bits of its numbers.
+	weekdays     uint8
+	nth, nthLast [7]uint64
+	// positions and lastPositions have the bits of Positions.
+	positions, lastPositions [6]uint64
+}
+
+func newRecurringDays(r Recurrence, start month) *recurringDays {
+	days := &recurringDays{rule: r, start: start, byMonth: maskOf(r.Months)}
+	for _, n := range r.MonthDays {
+		if n > 0 {
+			days.dates |= 1 << n
+		} else {
+			days.datesFromEnd |= 1 << -n
+		}
+	}
+	for _, p := range r.Weekdays {
+		switch {
+		case p.Nth == 0:
+			days.weekdays |= 1 << p.Weekday
+		case p.Nth > 0:
+			days.nth[p.Weekday] |= 1 << p.Nth
+		default:
+			days.nthLast[p.Weekday] |= 1 << -p.Nth
+		}
+	}
+	for _, n := range r.Positions {
+		if n > 0 {
+			days.positions[n/64] |= 1 << (n % 64)
+		} else {
+			days.lastPositions[-n/64] |= 1 << (-n % 64)
+		}
+	}
+	return days
 }
 
 func maskOf(list []int) (mask uint32) {
@@ -130,7 +138,7 @@ func (d *recurringDays) mask(m month) (mask uint32) {
 	case mask == 0 || len(d.rule.Positions) == 0:
 		return mask
 	case d.rule.Frequency == Monthly:
-		return d.positions(mask, 0, bits.OnesCount32(mask))
+		return d.placed(mask, 0, bits.OnesCount32(mask))
 	}
 	before, count := 0, 0
 	first := m.first - int64(dayOfYear(m, 1)) + 1
@@ -140,7 +148,7 @@ func (d *recurringDays) mask(m month) (mask uint32) {
 			before += n
 		}
 	}
-	return d.positions(mask, before, count)
+	return d.placed(mask, before, count)
 }
 
 // all returns the days of a month before positions are selected.
@@ -155,8 +163,12 @@ func (d *recurringDays) all(m month) (mask uint32) {
 		return 0
 	}
 	weekday := m.weekday()
+	before, length := 0, m.length // the days before the month and all days, of the period in which weekdays have a number
+	if r.Frequency == Annual && len(r.Months) == 0 {
+		before, length = dayOfYear(m, 1)-1, 365+monthLength(m.year, 2)-28
+	}
 	for dom := 1; dom <= m.length; dom++ {
-		if d.inPeriod(m.first+int64(dom)-1) && d.isDate(m, dom) && d.isWeekday(m, dom, (weekday+dom-1)%7) {
+		if d.inPeriod(m.first+int64(dom)-1) && d.isDate(m, dom) && d.isWeekday((weekday+dom-1)%7, before+dom, length) {
 			mask |= 1 << dom
 		}
 	}
@@ -185,18 +197,10 @@ func (d *recurringDays) isDate(m month, dom int) bool {
 	return len(d.rule.MonthDays) == 0 || d.dates>>dom&1 == 1 || d.datesFromEnd>>(m.length+1-dom)&1 == 1
 }
 
-func (d *recurringDays) isWeekday(m month, dom, weekday int) bool {
-	if len(d.rule.Weekdays) == 0 {
-		return true
-	}
-	place, fromEnd := (dom+6)/7, (m.length-dom)/7+1
-	if d.rule.Frequency == Annual && len(d.rule.Months) == 0 {
-		before, length := dayOfYear(m, dom), 365+monthLength(m.year, 2)-28
-		place, fromEnd = (before+6)/7, (length-before)/7+1
-	}
-	return slices.ContainsFunc(d.rule.Weekdays, func(p Place) bool {
-		return p.Weekday == weekday && (p.Nth == 0 || p.Nth == place || p.Nth == -fromEnd)
-	})
+// isWeekday reports whether the weekday of a day is selected. The day is day n of a period of some days.
+func (d *recurringDays) isWeekday(weekday, n, days int) bool {
+	place, fromEnd := (n+6)/7, (days-n)/7+1
+	return len(d.rule.Weekdays) == 0 || d.weekdays>>weekday&1 == 1 || d.nth[weekday]>>place&1 == 1 || d.nthLast[weekday]>>fromEnd&1 == 1
 }
 
 func dayOfYear(m month, dom int) int {
@@ -206,15 +210,24 @@ func dayOfYear(m month, dom int) int {
 	return dom
 }
 
-// positions returns the days of a mask that are at the rule's positions. before days of the period come before the mask, and the
+// placed returns the days of a mask that are at the rule's positions. before days of the period come before the mask, and the
 // period has count days.
-func (d *recurringDays) positions(mask uint32, before, count int) (taken uint32) {
+func (d *recurringDays) placed(mask uint32, before, count int) (taken uint32) {
 	for i := before + 1; mask != 0; i++ {
 		day := mask & -mask
 		mask &^= day
-		if slices.Contains(d.rule.Positions, i) || slices.Contains(d.rule.Positions, i-count-1) {
+		fromEnd := count + 1 - i
+		if d.positions[i/64]>>(i%64)&1 == 1 || d.lastPositions[fromEnd/64]>>(fromEnd%64)&1 == 1 {
 			taken |= day
 		}
 	}
 	return taken
+}
+
+// steps are a month, or the year of it.
+func (d *recurringDays) steps() int {
+	if d.rule.Frequency == Annual && len(d.rule.Positions) > 0 {
+		return 13
+	}
+	return 1
 }
