@@ -22,8 +22,9 @@ func TestFilesOverTheBudgetAreRefused(t *testing.T) {
 		"rules":  strings.Repeat(rule("FREQ=YEARLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1;COUNT=100000"), 64),
 		"no day": strings.Repeat(rule("FREQ=YEARLY;BYDAY=MO;BYSETPOS=200"), 64),
 		"lines":  strings.Repeat("x\n", when.MaxICSBytes/2-100),
-		"dates":  within("DTSTART:20270101", "RDATE:20270101"+strings.Repeat(",20270102", 9999), "EXDATE:20280101"+strings.Repeat(",20280102", 9999)),
-		"zones":  zones,
+		"dates": within("DTSTART:20270101", "RDATE:20270101"+strings.Repeat(",20270102", 9999),
+			"EXDATE:20280101"+strings.Repeat(",20280102", 9999)),
+		"zones": zones,
 	} {
 		read, err := when.ParseICS("BEGIN:VCALENDAR\n"+content+"END:VCALENDAR\n", time.UTC)
 		if err == nil || !strings.HasPrefix(err.Error(), "takes too long to read, up to line") || len(read.Events) > 0 {
