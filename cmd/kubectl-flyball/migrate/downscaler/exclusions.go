@@ -132,29 +132,25 @@ func (w *work) filtered(o migrate.Object) bool {
 // exclude reads the setting exclude. It returns true for is if the object is excluded for good, and not only in spans of
 // time. The result set is true if the setting exists.
 func (w *work) exclude(o migrate.Object, s scope) (is, set bool) {
-	text, set := s["exclude"]
-	if !set {
+	if _, set = s["exclude"]; !set {
 		return false, false
 	}
-	x := w.spans(text)
-	if x.isNever() && len(x.ignored) > 0 {
-		w.out.Leave(o, "exclude is %q, of which no span counts: it is left alone for good", text)
-		return true, true
+	x, why := w.spans(s, "exclude")
+	if why != "" {
+		w.out.Leave(o, "%s", why)
 	}
-	return x.always, true
+	return x.always || why != "", true
 }
 
 // excludeInSpans adds the policy for an object that the setting exclude excludes only at some times.
 func (w *work) excludeInSpans(from migrate.Object, s scope, at placement) {
-	x := w.spans(s["exclude"])
+	x, _ := w.spans(s, "exclude") // an object with an unreadable span is left alone for good
 	if x.always || x.isNever() {
 		return
 	}
 	at.notes = append(slices.Clone(at.notes),
 		"in the spans of exclude the tool leaves an object as it is, asleep or awake; here it is awake then")
-	for _, text := range x.ignored {
-		at.notes = append(at.notes, "a span of exclude does not count, there and here: "+text)
-	}
+	at.notes = append(at.notes, x.notes()...)
 	rules := v1alpha1.ScheduleRules{Priority: priorityExcluded, Otherwise: v1alpha1.OtherwiseNothing}
 	rules.TimeZone, rules.Awake = x.all()
 	w.put(from, at, "", at.kinds, rules)

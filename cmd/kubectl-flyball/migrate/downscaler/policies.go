@@ -1,10 +1,10 @@
 package downscaler
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -54,9 +54,9 @@ func (w *work) emit(from migrate.Object, own scope, at placement, scopes []scope
 			break
 		}
 	}
-	var unread string
-	if rules.GracePeriod, unread = gracePeriod(grace); unread != "" {
-		notes = append(notes, unread)
+	if rules.GracePeriod, why = gracePeriod(grace); why != "" {
+		w.out.Leave(from, "%s", why)
+		return false
 	}
 	if own["scale-children"] != "" {
 		notes = append(notes, "scale-children is dropped: children follow the object that controls them")
@@ -66,16 +66,15 @@ func (w *work) emit(from migrate.Object, own scope, at placement, scopes []scope
 	return true
 }
 
-// gracePeriod returns the time for which new objects are left alone. The tool writes it as a duration or in seconds.
-// If the text is invalid, the result unread is a note about it.
-func gracePeriod(text string) (grace v1alpha1.Duration, unread string) {
+// gracePeriod returns the time for which new objects are left alone, or why there is none. The tool writes it as a duration or in seconds.
+func gracePeriod(text string) (grace v1alpha1.Duration, why string) {
 	if _, err := strconv.Atoi(text); err == nil {
 		text += "s"
 	}
 	d, err := timeline.ParseDurationOrZero(text)
 	switch {
 	case err != nil:
-		return "", fmt.Sprintf("grace-period is %q, which cannot be read: new objects sleep at once", text)
+		return "", fmt.Sprintf("grace-period is %q, which cannot be read", text)
 	case d == 0:
 		return "", ""
 	}
@@ -84,48 +83,45 @@ func gracePeriod(text string) (grace v1alpha1.Duration, unread string) {
 
 // times returns the rules for the time settings of a scope, with notes, or the reason why there are no rules.
 func (w *work) times(s scope) (rules v1alpha1.ScheduleRules, notes []string, why string) {
-	down, hasDown := s["downtime"]
-	up, hasUp := s["uptime"]
-	_, hasPeriods := s["downscale-period"]
-	if _, ok := s["upscale-period"]; ok {
-		hasPeriods = true
-	}
+	_, hasDown := s["downtime"]
+	_, hasUp := s["uptime"]
+	hasPeriods := s.sets([]string{"downscale-period", "upscale-period"})
 	if hasDown && hasUp || hasPeriods && (hasDown || hasUp) {
 		return rules, nil, "it sets more than one of downtime, uptime and the two periods, which is an error there"
 	}
-	read := func(text string) spans {
-		x := w.spans(text)
-		for _, text := range x.ignored {
-			notes = append(notes, "a span does not count, there and here: "+text)
-		}
+	read := func(setting string) spans {
+		x, unread := w.spans(s, setting)
+		notes, why = append(notes, x.notes()...), cmp.Or(why, unread)
 		return x
 	}
-	base := v1alpha1.ScheduleRules{TimeZone: "UTC", OnManualChange: v1alpha1.ManualEnforce}
-	switch {
-	case hasPeriods:
-		return periods(read(s["downscale-period"]), read(s["upscale-period"]), notes)
-	case hasDown:
-		x := read(down)
-		switch {
-		case x.always:
-			base.Asleep = []v1alpha1.Window{week.AllDay()}
-		case x.isNever():
-			base.Awake = []v1alpha1.Window{week.AllDay()}
-		default:
-			base.TimeZone, base.Asleep = x.all()
+	if hasPeriods {
+		down, up := read("downscale-period"), read("upscale-period")
+		if why != "" {
+			return rules, nil, why
 		}
-		return base, notes, ""
+		return periods(down, up, notes)
 	}
-	x := read(up)
+	x := read("uptime")
+	if hasDown {
+		x = read("downtime")
+	}
+	if why != "" {
+		return rules, nil, why
+	}
+	rules = v1alpha1.ScheduleRules{TimeZone: "UTC", OnManualChange: v1alpha1.ManualEnforce}
+	in, outside := &rules.Awake, &rules.Asleep
+	if hasDown {
+		in, outside = outside, in
+	}
 	switch {
 	case x.always:
-		base.Awake = []v1alpha1.Window{week.AllDay()}
+		*in = []v1alpha1.Window{week.AllDay()}
 	case x.isNever():
-		base.Asleep = []v1alpha1.Window{week.AllDay()}
+		*outside = []v1alpha1.Window{week.AllDay()}
 	default:
-		base.TimeZone, base.Awake = x.all()
+		rules.TimeZone, *in = x.all()
 	}
-	return base, notes, ""
+	return rules, notes, ""
 }
 
 // periods returns rules with two crons: one for the starts of downscale-period, and one for the starts of
@@ -255,8 +251,8 @@ func (w *work) put(from migrate.Object, at placement, suffix string, kinds []sch
 // forced adds the policy for force-downtime or force-uptime. If the setting has no counterpart, forced returns false
 // and adds a note.
 func (w *work) forced(from migrate.Object, s scope, at placement) bool {
-	down, hasDown := s["force-downtime"]
-	up, hasUp := s["force-uptime"]
+	_, hasDown := s["force-downtime"]
+	_, hasUp := s["force-uptime"]
 	if !s.sets(forceSettings) {
 		return true
 	}
@@ -268,14 +264,12 @@ func (w *work) forced(from migrate.Object, s scope, at placement) bool {
 	if hasDown {
 		which = "force-downtime"
 	}
-	x := w.spans(down + up)
-	if x.isNever() && len(x.ignored) > 0 {
-		w.out.Leave(from, "%s has no span that counts: %s", which, strings.Join(x.ignored, "; "))
+	x, why := w.spans(s, which)
+	if why != "" {
+		w.out.Leave(from, "%s", why)
 		return false
 	}
-	for _, text := range x.ignored {
-		at.notes = append(slices.Clone(at.notes), "a span of "+which+" does not count, there and here: "+text)
-	}
+	at.notes = slices.Concat(at.notes, x.notes())
 	rules := v1alpha1.ScheduleRules{TimeZone: "UTC", OnManualChange: v1alpha1.ManualEnforce}
 	windows := []v1alpha1.Window{week.AllDay()}
 	switch {

@@ -1,6 +1,7 @@
 package downscaler
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -23,8 +24,8 @@ type spans struct {
 	// starts are the days and times at which weekly spans begin, by time zone. dates is true if a span has dates.
 	starts map[string][]start
 	dates  bool
-	// ignored has the spans that the tool ignores, with the reasons.
-	ignored []string
+	// empty has the spans that never begin. unread has the spans that cannot be read, with the reasons.
+	empty, unread []string
 }
 
 type start struct {
@@ -32,20 +33,31 @@ type start struct {
 	at   string
 }
 
+// The syntax is that of GoKubeDownscaler 1.3.4 (internal/pkg/values/timespan.go). The syntax of py-kube-downscaler 01600dc
+// (kube_downscaler/helper.py) is a part of it. Of 1,934 spellings, the tool reads two more: the zone Local, and times after 24:00.
 var (
-	instantText  = `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d)`
-	instantPair  = regexp.MustCompile(`^(` + instantText + `) *- *(` + instantText + `)$`)
-	instantAlone = regexp.MustCompile(`^(from|until) +(` + instantText + `)$`)
-	dayToken     = regexp.MustCompile(`^(?i)(mon|tue|wed|thu|fri|sat|sun)(?:-(mon|tue|wed|thu|fri|sat|sun))?$`)
-	timeToken    = regexp.MustCompile(`^(\d{1,2}:\d\d)-(\d{1,2}:\d\d)$`)
+	instantText = `(.+Z|.+[+-]\d\d:\d\d)`
+	instantPair = regexp.MustCompile(`^` + instantText + ` *- *` + instantText + `$`)
+	dayText     = `(mon|tue|wed|thu|fri|sat|sun)`
+	dayRange    = regexp.MustCompile(`^(?i)` + dayText + `-` + dayText + `$`)
+	weekly      = regexp.MustCompile(`^(?i)(?:(` + dayText + `-` + dayText + `)\s+)?(\d\d:\d\d)-(\d\d:\d\d)(?:\s+([a-z0-9/_+-]+))?$`)
 )
 
 // noBeginning and noEnd are the instants of a span that has no beginning or no end.
 const noBeginning, noEnd = "2000-01-01T00:00:00Z", "2999-12-31T00:00:00Z"
 
-// spans parses a list of spans, with the defaults of the tool's environment.
-func (w *work) spans(text string) spans {
-	return readSpans(text, w.config.env["timezone"], w.config.env["weekframe"])
+// spans parses the spans of a setting, with the defaults of the tool's environment. A span that cannot be read is the reason
+// to leave an object behind, because the tool does not touch such an object.
+func (w *work) spans(s scope, setting string) (x spans, why string) {
+	text, set := s[setting]
+	if !set {
+		return spans{}, ""
+	}
+	x = readSpans(text, w.config.env["timezone"], w.config.env["weekframe"])
+	if len(x.unread) > 0 {
+		return x, setting + " has a span that cannot be read: " + strings.Join(x.unread, "; ")
+	}
+	return x, ""
 }
 
 // readSpans parses a list of spans. A span without a time zone or without days gets the default.
@@ -54,23 +66,21 @@ func readSpans(text, defaultZone, defaultDays string) spans {
 	var instants []v1alpha1.Window
 	for _, part := range strings.Split(text, ",") {
 		part = strings.TrimSpace(part)
-		switch m := instantPair.FindStringSubmatch(part); {
+		dated, isDated := readInstants(part)
+		switch {
 		case strings.EqualFold(part, "always"), strings.EqualFold(part, "true"):
 			s.always = true
-		case strings.EqualFold(part, "never"), strings.EqualFold(part, "false"), part == "":
-		case m != nil:
-			instants = append(instants, v1alpha1.Window{Start: m[1], End: m[2]})
-		case instantAlone.MatchString(part):
-			alone := instantAlone.FindStringSubmatch(part)
-			w := v1alpha1.Window{Start: alone[2], End: noEnd}
-			if alone[1] == "until" {
-				w = v1alpha1.Window{Start: noBeginning, End: alone[2]}
-			}
-			instants = append(instants, w)
-		default:
+		case strings.EqualFold(part, "never"), strings.EqualFold(part, "false"):
+		case !isDated:
 			if why := s.addWeekly(part, defaultZone, defaultDays); why != "" {
-				s.ignored = append(s.ignored, fmt.Sprintf("%q: %s", part, why))
+				s.unread = append(s.unread, fmt.Sprintf("%q: %s", part, why))
 			}
+		case instant(dated.Start).IsZero() || instant(dated.End).IsZero():
+			s.unread = append(s.unread, fmt.Sprintf("%q: it has no instants as 2037-12-24T00:00:00Z", part))
+		case !instant(dated.Start).Before(instant(dated.End)):
+			s.empty = append(s.empty, fmt.Sprintf("%q ends before it begins", part))
+		default:
+			instants = append(instants, dated)
 		}
 	}
 	if len(instants) > 0 {
@@ -83,42 +93,49 @@ func readSpans(text, defaultZone, defaultDays string) spans {
 	return s
 }
 
-// addWeekly adds a span of days and times. A span over midnight becomes two windows on each day: from 00:00 until the
-// end of the span, and from the beginning of the span until 24:00.
-func (s *spans) addWeekly(text, zone, days string) (why string) {
-	from, to := "", ""
-	for i, token := range strings.Fields(text) {
-		switch m := timeToken.FindStringSubmatch(token); {
-		case m != nil:
-			var okFrom, okTo bool
-			from, okFrom = week.Clock(m[1])
-			if to, okTo = week.Clock(m[2]); !okFrom || !okTo {
-				return "it has no times of day"
-			}
-		case dayToken.MatchString(token) && i == 0:
-			days = token
-		default:
-			if _, err := timeline.LoadZone(token); err != nil {
-				return fmt.Sprintf("%s is neither days (as Mon-Fri), nor times, nor a time zone", token)
-			}
-			zone = token
-		}
+// readInstants returns a span between two instants, or from or until one. The instants may be unreadable. It returns false if the text
+// has another form.
+func readInstants(text string) (w v1alpha1.Window, ok bool) {
+	alone := func(text string) string { return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text), "-")) }
+	if m := instantPair.FindStringSubmatch(text); m != nil {
+		return v1alpha1.Window{Start: strings.TrimSpace(m[1]), End: strings.TrimSpace(m[2])}, true
 	}
-	m := dayToken.FindStringSubmatch(days)
+	if from, ok := strings.CutPrefix(text, "from"); ok {
+		return v1alpha1.Window{Start: alone(from), End: noEnd}, true
+	}
+	until, ok := strings.CutPrefix(text, "until")
+	return v1alpha1.Window{Start: noBeginning, End: alone(until)}, ok
+}
+
+// addWeekly adds a span of days and times, or returns why it cannot be read. A span over midnight becomes two windows on each day: from
+// 00:00 until the end of the span, and from the beginning of the span until 24:00.
+func (s *spans) addWeekly(text, zone, days string) (why string) {
+	m := weekly.FindStringSubmatch(text)
+	if m == nil {
+		return "a span is always, never, days with times and a time zone (Mon-Fri 08:00-20:00 Europe/Berlin), or two instants"
+	}
+	days, zone = cmp.Or(m[1], days), cmp.Or(m[6], zone)
+	from, okFrom := week.Clock(m[4])
+	to, okTo := week.Clock(m[5])
+	of := dayRange.FindStringSubmatch(days)
 	switch {
-	case from == "":
-		return "it is no span of time"
+	case !okFrom || !okTo:
+		return "it has no times of day"
 	case zone == "":
 		return "it has no time zone, and there is no DEFAULT_TIMEZONE"
-	case m == nil:
+	case days == "":
 		return "it has no days, and there is no DEFAULT_WEEKFRAME"
-	case from == to:
-		return "it begins and ends at " + from + ": that is never"
+	case of == nil:
+		return "DEFAULT_WEEKFRAME is no range of days, as Mon-Fri"
 	}
-	if m[2] == "" {
-		m[2] = m[1]
+	if _, err := timeline.LoadZone(zone); err != nil {
+		return zone + " is no time zone"
 	}
-	list, _ := week.Range(m[1], m[2]) // the pattern accepts only known days
+	if from == to {
+		s.empty = append(s.empty, fmt.Sprintf("%q begins and ends at %s", text, from))
+		return ""
+	}
+	list, _ := week.Range(of[1], of[2]) // the pattern accepts only known days
 	if !slices.Contains(s.zones, zone) {
 		s.zones = append(s.zones, zone)
 	}
@@ -135,6 +152,14 @@ func (s *spans) addWeekly(text, zone, days string) (why string) {
 	add("00:00", to)
 	add(from, "24:00")
 	return ""
+}
+
+// notes returns a note for each span that never begins.
+func (s *spans) notes() (notes []string) {
+	for _, text := range s.empty {
+		notes = append(notes, "a span never begins, there and here: "+text)
+	}
+	return notes
 }
 
 // all returns the time zone and the windows for one policy. The time zone is the first of the spans. A window of
@@ -176,7 +201,7 @@ func (s *spans) instants() (all []v1alpha1.Window) {
 	return all
 }
 
-// instant parses a text that a pattern has matched. It returns the zero time if the day or the time does not exist.
+// instant returns the zero time for a text that is no instant.
 func instant(text string) time.Time {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
