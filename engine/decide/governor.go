@@ -135,18 +135,53 @@ func (d decider) boundsByGovernors(k *Kind, obj *workload.Object, plan workload.
 // but only after the size is in the target's ledger. Otherwise a fast autoscaler would scale the target itself, and
 // no ledger would keep the original. All these claims last until the target is restored or has a different size.
 // lasting are the claims of the target's policies that last.
-func (d decider) onBehalf(k *Kind, obj *workload.Object, tk *Kind, governed *workload.Object, lasting []workload.Intent) []workload.Intent {
+func (d decider) onBehalf(k *Kind, obj *workload.Object, tk *Kind, governed *workload.Object,
+	lasting []workload.Intent) ([]workload.Intent, besideTarget) {
 	plan, _ := pipeline.Merge(append(lasting, d.claimants(tk, governed)...)...)
 	next, err := tk.Adapter.Render(governed, plan)
 	by := d.sleepers(tk, governed, k, obj)
 	hold := k.Adapter.Observe(obj).WakesFromZero
 	switch {
+	case plan.Asleep() && err == nil && !next.Sized && next.State == workload.StateUnable:
+		return nil, besideUnable
 	case plan.Asleep():
-		return whileAsleep(tk, governed, plan.Size, by, err != nil || next.Sized, hold)
+		return whileAsleep(tk, governed, plan.Size, by, err != nil || next.Sized, hold), besideSleeping
 	case err == nil && next.Sized && len(by) > 0:
-		return untilAwake(by, hold)
+		return untilAwake(by, hold), besideSleeping
 	}
-	return nil
+	return nil, besideAwake
+}
+
+// besideTarget is the state of an autoscaler's target by the policies of the target.
+type besideTarget uint8
+
+const (
+	// besideAwake means that no policy of the target asks for its sleep.
+	besideAwake besideTarget = iota
+	// besideSleeping means that the target is to sleep, sleeps or is still to be woken by its own adapter.
+	besideSleeping
+	// besideUnable means that the target is to sleep and cannot.
+	besideUnable
+)
+
+// besides returns the claims on an autoscaler with the claims of its own policies changed to fit its target. An
+// autoscaler with an off switch takes its target to zero at once, with no original on record. So it is only held beside
+// a target that sleeps by its own adapter; an autoscaler that cannot be held is written after the target (see
+// governedFirst). It is neither held nor put to sleep beside a target that is kept awake or cannot sleep. asked are the
+// claims on the target.
+func (b besideTarget) besides(intents, asked []workload.Intent, canHold bool) []workload.Intent {
+	changed := slices.Clone(intents)
+	for i := range changed {
+		in := &changed[i]
+		switch {
+		case in.Class != workload.ClassSleep || in.Size == nil:
+		case b == besideUnable, b == besideAwake && pipeline.IsOverruled(in, asked):
+			in.Size = nil
+		case b == besideSleeping && canHold:
+			in.Size, in.Hold = nil, true
+		}
+	}
+	return changed
 }
 
 // sleepers returns the policies with ledger entries for the object's size, and the policies that set bounds of the
@@ -230,10 +265,9 @@ func (d decider) dropBoundsFromPlan(plan *workload.Plan, k *Kind, obj *workload.
 }
 
 // governorFirst returns an autoscaler that must be written before the object, because it must be held before the
-// object goes to zero. It returns false if there is none.
+// object sleeps. It returns false if there is none.
 func (d decider) governorFirst(k *Kind, obj *workload.Object, v *Verdict) (workload.Ref, bool) {
-	toZero := v.Result.Direction == workload.DirectionDown && v.Plan.Asleep() && k.Adapter.Observe(obj).Capacity(v.Plan.Size.Value) == 0
-	if !toZero {
+	if v.Result.Direction != workload.DirectionDown || !v.Plan.Asleep() {
 		return workload.Ref{}, false
 	}
 	var first workload.Ref
@@ -242,18 +276,21 @@ func (d decider) governorFirst(k *Kind, obj *workload.Object, v *Verdict) (workl
 		if found || gk.Blocked != "" {
 			return
 		}
-		if gv := d.render(gk, governor, nil); gv.Err == nil && gv.Result.Patch != nil {
+		if gv := d.render(gk, governor, nil); gv.Err == nil && gv.Result.Patch != nil && gv.Result.Values["hold"] != "" {
 			first, found = gk.Ref(governor), true
 		}
 	})
 	return first, found
 }
 
-// governedFirst returns the scaled object if a size set once must be written to it before the autoscaler's bounds.
-// Otherwise an autoscaler whose new bounds exclude the current count would scale at the same time, from the old
-// count, and overwrite the size. Openings extends the bounds just before the size is written.
+// governedFirst returns the scaled object if its size must be written before the autoscaler: a size set once before the
+// autoscaler's bounds, and a sleeping size before the autoscaler sleeps by itself. Otherwise an autoscaler whose new
+// bounds exclude the current count would scale at the same time, from the old count, and overwrite the size; and an
+// autoscaler that sleeps would scale before the original is on record. Openings extends the bounds just before the size
+// is written.
 func (d decider) governedFirst(k *Kind, obj *workload.Object, v *Verdict) (workload.Ref, bool) {
-	if !slices.ContainsFunc(v.Result.Changed, k.Adapter.IsBound) {
+	sleeps := v.Result.Sized && v.Plan.Asleep()
+	if !sleeps && !slices.ContainsFunc(v.Result.Changed, k.Adapter.IsBound) {
 		return workload.Ref{}, false
 	}
 	tk, governed := d.governed(k, obj)
@@ -263,7 +300,7 @@ func (d decider) governedFirst(k *Kind, obj *workload.Object, v *Verdict) (workl
 	passed, _ := d.passedOn(tk, governed)
 	intents := append(deleteForOthers(d.ask(tk, governed, nil).intents), passed...)
 	plan, _ := pipeline.Merge(append(intents, d.claimants(tk, governed)...)...)
-	if plan.Size == nil || !plan.Size.Once {
+	if once := plan.Size != nil && plan.Size.Once; !once && (!sleeps || !plan.Asleep()) {
 		return workload.Ref{}, false
 	}
 	plan.Within = d.boundsByGovernors(tk, governed, plan)

@@ -115,7 +115,10 @@ func (d decider) merge(k *Kind, obj *workload.Object, story *Story) Verdict {
 	tk, governed, scaled := d.askGoverned(k, obj)
 	fromGoverned := scaled.forGovernors()
 	if governed != nil {
-		onBehalf = d.onBehalf(k, obj, tk, governed, deleteAllButLasting(scaled.intents))
+		var beside besideTarget
+		lasting := deleteAllButLasting(scaled.intents)
+		onBehalf, beside = d.onBehalf(k, obj, tk, governed, lasting)
+		intents = beside.besides(intents, lasting, k.Adapter.Observe(obj).CanHold)
 	}
 	intents, v.Wake = slices.Concat(intents, onBehalf, fromGoverned), timeline.Earliest(v.Wake, scaled.wake)
 
