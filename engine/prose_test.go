@@ -2,12 +2,16 @@ package engine_test
 
 import (
 	"cmp"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -18,16 +22,17 @@ type style struct {
 	word     *regexp.Regexp
 	comments [2]float64 // least and most
 	docs     [2]float64
+	messages [2]float64
 }
 
 var pronouns = regexp.MustCompile(`(?i)^(that|those|ones?|its?|they|them|this|these|others?|another|there|who|which|such)$`)
 
 // styles are the counts of the style in CONTRIBUTING.md. A sentence with a noun in the place of a pronoun is easier to read.
 var styles = []style{
-	{"what", regexp.MustCompile(`(?i)^(what|whatever|whom|whoever|nobody|somebody|whose)$`), [2]float64{0, 3}, [2]float64{0, 3}},
-	{"tell", regexp.MustCompile(`(?i)^(tell|tells|told|telling)$`), [2]float64{0, 0.4}, [2]float64{0, 0.4}},
-	{"that", pronouns, [2]float64{0, 55}, [2]float64{0, 50}},
-	{"returns", regexp.MustCompile(`(?i)^(returns?|reports?)$`), [2]float64{5, 1000}, [2]float64{0, 1000}},
+	{"what", regexp.MustCompile(`(?i)^(what|whatever|whom|whoever|nobody|somebody|whose)$`), [2]float64{0, 3}, [2]float64{0, 3}, [2]float64{0, 3}},
+	{"tell", regexp.MustCompile(`(?i)^(tell|tells|told|telling)$`), [2]float64{0, 0.4}, [2]float64{0, 0.4}, [2]float64{0, 0.4}},
+	{"that", pronouns, [2]float64{0, 55}, [2]float64{0, 50}, [2]float64{0, 72}},
+	{"returns", regexp.MustCompile(`(?i)^(returns?|reports?)$`), [2]float64{5, 1000}, [2]float64{0, 1000}, [2]float64{0, 1000}},
 }
 
 // mostWords limits the words of all written documents, without code, and readmeWords those of README.md. Each fact needs one place.
@@ -41,14 +46,19 @@ var (
 	commentRE = regexp.MustCompile(`^\s*//\s?(.*)`)
 	directive = regexp.MustCompile(`^(nolint|\+|go:)`)
 	codeRE    = regexp.MustCompile("`[^`]*`")
+	// sentenceRE finds three words in a row.
+	sentenceRE = regexp.MustCompile(`[A-Za-z']+ [A-Za-z']+ [A-Za-z']+`)
 )
 
-// TestProse holds the style of comments and documents, and the length of documents.
+// TestProse holds the style of comments, of messages (logs, conditions, events, errors and texts of the CLI) and of documents,
+// and the length of documents.
 func TestProse(t *testing.T) {
 	comments := texts(t, ".go", commentsOf, "../engine", "../cmd", "../crds")
+	messages := texts(t, ".go", messagesOf, "../engine", "../cmd", "../crds")
 	docs := texts(t, ".md", proseOf, "../docs", "../README.md", "../CONTRIBUTING.md", "../SECURITY.md", "../CHANGELOG.md")
 	for _, s := range styles {
 		s.check(t, "comments", comments, s.comments)
+		s.check(t, "messages", messages, s.messages)
 		s.check(t, "documents", docs, s.docs)
 	}
 	total := 0
@@ -63,6 +73,44 @@ func TestProse(t *testing.T) {
 	if n := len(docs["../README.md"]); n > readmeWords {
 		t.Errorf("README.md has %d words, at most %d are wanted", n, readmeWords)
 	}
+}
+
+// failureRE finds a logged error whose text has another form than "Failed to <verb> <object>".
+var failureRE = regexp.MustCompile(`\b(?:[lL]og|[lL]og\(\)|FromContext\(ctx\))\.Error\([\w.]+, "([^"]*)"`)
+
+func TestFailuresAreLoggedByVerbAndObject(t *testing.T) {
+	found := 0
+	for file, messages := range loggedFailures(t, "../engine", "../cmd") {
+		for _, m := range messages {
+			if found++; !strings.HasPrefix(m, "Failed to ") {
+				t.Errorf("%s: logs %q instead of \"Failed to <verb> <object>\"", file, m)
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d logged failures were found", found)
+	}
+}
+
+// loggedFailures returns the texts of logged errors by file.
+func loggedFailures(t *testing.T, roots ...string) map[string][]string {
+	all := map[string][]string{}
+	for _, root := range roots {
+		err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+				return err
+			}
+			raw, err := os.ReadFile(file)
+			for _, m := range failureRE.FindAllStringSubmatch(string(raw), -1) {
+				all[file] = append(all[file], m[1])
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
 }
 
 var (
@@ -153,6 +201,27 @@ func commentsOf(text string) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// messagesOf returns the text constants of a Go file that are sentences or parts of sentences: they have at least three words
+// in a row. Import paths, tags of fields, and one-word constants such as names are left out.
+func messagesOf(text string) (messages []string) {
+	file, err := parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)
+	if err != nil {
+		return nil // the compiler reports it
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ImportSpec, *ast.StructType:
+			return false
+		case *ast.BasicLit:
+			if value, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil && sentenceRE.MatchString(value) {
+				messages = append(messages, value)
+			}
+		}
+		return true
+	})
+	return messages
 }
 
 // proseOf returns the lines of a document outside of code.

@@ -46,7 +46,7 @@ func (j *Judge) ownersOf(ctx context.Context, r *review) (refs []workload.Ref, e
 			return refs, nil // without this owner, the owners above it are unknown
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read what owns %s: %w", ref, err)
+			return nil, fmt.Errorf("read the owner of %s: %w", ref, err)
 		}
 		owner = metav1.GetControllerOf(object)
 	}

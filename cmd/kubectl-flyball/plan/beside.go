@@ -17,7 +17,7 @@ func (p *Plan) noteUnsimulated(memory *world.Memory) {
 	var notes []string
 	memory.Policies(func(q *world.Policy) bool {
 		if q.IsBroken() {
-			notes = append(notes, fmt.Sprintf("%s cannot be read, so what it has set stays: %v", q.ID, q.Invalid.ToAggregate()))
+			notes = append(notes, fmt.Sprintf("%s cannot be read, so the values that it has set stay: %v", q.ID, q.Invalid.ToAggregate()))
 			return true
 		}
 		if q.PodOrderer != nil {

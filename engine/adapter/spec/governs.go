@@ -100,7 +100,7 @@ func (a *Spec) Rescaled(before, after []byte) ([]workload.Ref, error) {
 		}
 		obj, err := a.Project(manifest)
 		if err != nil {
-			return nil, fmt.Errorf("read what a %s governs: %w", a.gk.Kind, err)
+			return nil, fmt.Errorf("read the objects that a %s governs: %w", a.gk.Kind, err)
 		}
 		if ref, ok := a.Governs(obj); ok && !slices.Contains(all, ref) {
 			all = append(all, ref)

@@ -109,7 +109,7 @@ func (l *Loop) ownershipIn(group workload.Ref) ownership {
 	above, sure := l.members.Above(group)
 	s := ownership{chain: append([]workload.Ref{group}, above...)}
 	if !sure {
-		s.unknown = fmt.Sprintf("it is not known yet what owns %s", s.chain[len(s.chain)-1])
+		s.unknown = fmt.Sprintf("the owner of %s is not known yet", s.chain[len(s.chain)-1])
 	}
 	broken := snapshot.HasBroken(group.Namespace, func(p *world.Policy) bool { return p.Tuner != nil }) // pods stay as they are
 	for _, ref := range s.chain {

@@ -117,7 +117,7 @@ func (t *tortoise) known(f *pipeline.Frame) error {
 	case a.By != t.id:
 		f.Sayf("%s tunes it", a.By)
 	case a.Dry:
-		f.Sayf("what is known was found with mode Off, and the first step is not chosen yet: earlier values stay")
+		f.Sayf("the known numbers were found with mode Off, and the first step is not chosen yet: earlier values stay")
 		f.Decision.Intents = keep
 	default:
 		if f.Tracing() {

@@ -89,10 +89,10 @@ func RestoreUsage(k KeptUsage) (Recommender, error) {
 		c := &container{peak: kept.Peak, since: kept.Since}
 		var err error
 		if c.cpu, err = model.UnmarshalHistogram(kept.CPU); err != nil {
-			return Recommender{}, fmt.Errorf("read what %s used: %w", name, err)
+			return Recommender{}, fmt.Errorf("read the usage of %s: %w", name, err)
 		}
 		if c.memory, err = model.UnmarshalHistogram(kept.Memory); err != nil {
-			return Recommender{}, fmt.Errorf("read what %s used: %w", name, err)
+			return Recommender{}, fmt.Errorf("read the usage of %s: %w", name, err)
 		}
 		r.containers[name] = c
 	}
