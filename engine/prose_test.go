@@ -29,7 +29,8 @@ var pronouns = regexp.MustCompile(`(?i)^(that|those|ones?|its?|they|them|this|th
 
 // styles are the counts of the style in CONTRIBUTING.md. A sentence with a noun in the place of a pronoun is easier to read.
 var styles = []style{
-	{"what", regexp.MustCompile(`(?i)^(what|whatever|whom|whoever|nobody|somebody|whose)$`), [2]float64{0, 3}, [2]float64{0, 3}, [2]float64{0, 3}},
+	{"what", regexp.MustCompile(`(?i)^(what|whatever|whom|whoever|nobody|somebody|whose)$`),
+		[2]float64{0, 3}, [2]float64{0, 3}, [2]float64{0, 3}},
 	{"tell", regexp.MustCompile(`(?i)^(tell|tells|told|telling)$`), [2]float64{0, 0.4}, [2]float64{0, 0.4}, [2]float64{0, 0.4}},
 	{"that", pronouns, [2]float64{0, 55}, [2]float64{0, 50}, [2]float64{0, 72}},
 	{"returns", regexp.MustCompile(`(?i)^(returns?|reports?)$`), [2]float64{5, 1000}, [2]float64{0, 1000}, [2]float64{0, 1000}},
