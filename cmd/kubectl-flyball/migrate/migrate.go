@@ -50,10 +50,19 @@ func NewObject(raw []byte, place string) Object {
 	return Object{Result: gjson.ParseBytes(raw), Place: place}
 }
 
-// GroupKind returns the kind of the object.
+// GroupKind returns the kind of the object, by the group that API servers serve.
 func (o Object) GroupKind() schema.GroupKind {
 	gv, _ := schema.ParseGroupVersion(o.Get("apiVersion").Str) // an unreadable object belongs to no tool
-	return schema.GroupKind{Group: gv.Group, Kind: o.Get("kind").Str}
+	return Served(schema.GroupKind{Group: gv.Group, Kind: o.Get("kind").Str})
+}
+
+// Served returns a kind by the group that API servers serve. Until Kubernetes 1.16, the group extensions had objects that are in the group
+// apps too (https://kubernetes.io/docs/reference/using-api/deprecation-guide/#v1-16).
+func Served(gk schema.GroupKind) schema.GroupKind {
+	if gk.Group == "extensions" && slices.Contains([]string{"Deployment", "DaemonSet", "ReplicaSet"}, gk.Kind) {
+		gk.Group = "apps"
+	}
+	return gk
 }
 
 // Name returns metadata.name.

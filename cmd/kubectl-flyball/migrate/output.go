@@ -163,13 +163,24 @@ func (o *Output) check(into world.Lists) error {
 			return false
 		}
 		found := memory.Find(workload.Policy{Kind: p.GetObjectKind().GroupVersionKind().Kind, Namespace: p.GetNamespace(), Name: p.GetName()})
-		if found == nil || len(found.Invalid) == 0 {
+		if found == nil {
 			return false
 		}
-		for _, f := range e.from {
-			o.Leave(f, "its counterpart would be refused: %v", found.Invalid.ToAggregate())
+		why := ""
+		for _, gk := range found.Selection().Kinds() {
+			if _, adapted := memory.AdaptedKind(gk); !adapted {
+				why = fmt.Sprintf("there is no adapter for %s: write one (kubectl flyball adapter new)", gk)
+			}
 		}
-		return true
+		if len(found.Invalid) > 0 {
+			why = fmt.Sprintf("its counterpart would be refused: %v", found.Invalid.ToAggregate())
+		}
+		for _, f := range e.from {
+			if why != "" {
+				o.Leave(f, "%s", why)
+			}
+		}
+		return why != ""
 	})
 	return nil
 }

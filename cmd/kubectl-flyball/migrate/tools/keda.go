@@ -15,6 +15,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/week"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/timeline/face"
 )
 
 func kedaCron() migrate.Tool {
@@ -30,6 +31,9 @@ type cronTrigger struct {
 
 func convertCrons(in *migrate.Input, out *migrate.Output) {
 	found := false
+	for _, s := range in.Of(schema.GroupKind{Group: "keda.k8s.io", Kind: "ScaledObject"}) {
+		out.Leave(s, "its API is that of KEDA 1: rewrite it for keda.sh/v1alpha1")
+	}
 	for _, s := range in.Of(migrate.ScaledObject) {
 		var crons []cronTrigger
 		others, broken := 0, false
@@ -49,6 +53,7 @@ func convertCrons(in *migrate.Input, out *migrate.Output) {
 		}
 		switch {
 		case len(crons) == 0:
+		case !readable(s, out):
 		case others > 0 || broken:
 			emitCrons(s, migrate.ScaledObject, s.Name(), crons,
 				func(n int64) v1alpha1.TriggerValues { return v1alpha1.TriggerValues{Min: new(floor(s, n))} }, out)
@@ -80,7 +85,12 @@ func readCron(m gjson.Result) (cronTrigger, string) {
 		return c, fmt.Sprintf("desiredReplicas is %q and no count", m.Get("desiredReplicas").String())
 	}
 	if _, err := timeline.LoadZone(c.zone); err != nil {
-		return c, err.Error()
+		return c, fmt.Sprintf("timezone is %q, which is no time zone", c.zone)
+	}
+	for _, name := range []string{"start", "end"} {
+		if cron := strings.TrimSpace(m.Get(name).Str); !isCron(cron) {
+			return c, fmt.Sprintf("%s is %q, which is no cron of minute, hour, day of the month, month and day of the week", name, cron)
+		}
 	}
 	if start == end {
 		c.windows = []v1alpha1.Window{week.AllDay()}
@@ -91,10 +101,15 @@ func readCron(m gjson.Result) (cronTrigger, string) {
 	}
 	window := v1alpha1.Window{Cron: start, Until: end}
 	if _, errs := timeline.ParseWindow(window, time.UTC, field.NewPath("trigger")); len(errs) > 0 {
-		return c, errs.ToAggregate().Error()
+		return c, fmt.Sprintf("it is never active: start is %q and end is %q", start, end)
 	}
 	c.windows = []v1alpha1.Window{window}
 	return c, ""
+}
+
+func isCron(text string) bool {
+	_, err := face.ParseCron(text)
+	return err == nil
 }
 
 // emitCrons adds a Trigger for the crons. The Trigger has the time zone of the first cron.
@@ -113,17 +128,31 @@ func emitCrons(s migrate.Object, kind schema.GroupKind, name string, crons []cro
 	out.Emit(t, s)
 }
 
+// readable reports whether the bounds of a ScaledObject are counts.
+func readable(s migrate.Object, out *migrate.Output) bool {
+	for _, name := range []string{"minReplicaCount", "maxReplicaCount"} {
+		bound := s.Get("spec." + name)
+		if _, ok := migrate.Count(bound.String()); bound.Exists() && !ok {
+			out.Leave(s, "%s is %q and no count", name, bound.String())
+			return false
+		}
+	}
+	return true
+}
+
+// targetKind returns the kind of a scaleTargetRef. The defaults are those of KEDA 1a746d1 (pkg/util/gvkr.go).
+func targetKind(ref gjson.Result) schema.GroupKind {
+	version, kind := cmp.Or(ref.Get("apiVersion").Str, "apps/v1"), cmp.Or(ref.Get("kind").Str, "Deployment")
+	return migrate.Served(schema.FromAPIVersionAndKind(version, kind).GroupKind())
+}
+
 // convertCronOnly replaces a ScaledObject that has only cron triggers. The target of such a ScaledObject runs only in
 // the windows, or has more replicas in them.
 func convertCronOnly(s migrate.Object, crons []cronTrigger, out *migrate.Output) {
 	ref := s.Get("spec.scaleTargetRef")
-	kind, name := migrate.Deployment, ref.Get("name").Str
-	if ref.Get("kind").Str != "" {
-		kind = schema.FromAPIVersionAndKind(cmp.Or(ref.Get("apiVersion").Str, "apps/v1"), ref.Get("kind").Str).GroupKind()
-	}
-	if kind.Group == "extensions" {
-		out.Leave(s, "its target is a %s of the API group extensions, which Kubernetes has not served since 1.16: name it with apps/v1",
-			kind.Kind)
+	kind, name := targetKind(ref), ref.Get("name").Str
+	if name == "" {
+		out.Leave(s, "scaleTargetRef has no name")
 		return
 	}
 	for i := range crons {
