@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"math"
 	"time"
 
 	"flyball.dev/flyball/engine/timeline/face"
@@ -15,14 +16,15 @@ type Event struct {
 	// Start and End are readings of the zone's clock, in seconds; End is excluded. For a recurring event they are the times of
 	// the first occurrence.
 	Start, End int64
+	// Elapsed is the part of a recurring event's length that is elapsed time, in seconds. The rest are whole days of the zone's clock.
+	Elapsed int64
 	// Days are the days on which a recurring event begins, including days before Start; nil: the event happens once.
 	Days face.Set
+	// Left are days that are left out of Days.
+	Left face.Listed
 	// Last is the last day of Days that counts; 0: there is no last day.
 	Last int64
 }
-
-// MaxRecurringDays is the largest number of days that one occurrence of a recurring event may touch.
-const MaxRecurringDays = face.MaxShift + 1
 
 // eventNodes returns the nodes of events. All single events of a zone share one node, so many of them cost little.
 func eventNodes(calendar string, events []Event, own *time.Location) (nodes []node) {
@@ -50,30 +52,28 @@ func eventNodes(calendar string, events []Event, own *time.Location) (nodes []no
 	return nodes
 }
 
-// recurring returns the node of a recurring event. An event over several days is cut into days, and the union joins
-// them again.
+// noLast is the last day of an event without a last day.
+const noLast = int64(math.MaxInt64) / daySeconds / 2
+
+// recurring returns the node of a recurring event. An event of whole days is a rule of the clock face, on which neighbouring
+// days join.
 func (e Event) recurring(z *zone, label string) node {
-	first := face.FloorDiv(e.Start, daySeconds)
+	first, last, on := face.FloorDiv(e.Start, daySeconds), e.Last, face.Without(e.Days, e.Left)
+	if last == 0 {
+		last = noLast
+	}
 	from, length := e.Start-first*daySeconds, e.End-e.Start
-	var parts []node
-	if from == 0 && length%daySeconds == 0 {
-		var each []face.Set
-		for day := range int(length / daySeconds) {
-			each = append(each, face.Later(e.Days, day))
+	if from != 0 || e.Elapsed != 0 || length > face.MaxShift*daySeconds {
+		return &occurrences{
+			zone: z, days: on, left: e.Left, first: first, last: last, from: from, nominal: length - e.Elapsed, elapsed: e.Elapsed, label: label,
 		}
-		days := face.Any(each...)
-		parts, length = append(parts, &dayTimes{days: days, others: face.Others(days), length: daySeconds, label: label}), 0
 	}
-	for day := 0; length > 0; day++ {
-		part := min(length, daySeconds-from)
-		if day == 0 && length <= daySeconds {
-			part = length // a window may go over one midnight by itself
-		}
-		days := face.Later(e.Days, day)
-		parts = append(parts, &dayTimes{days: days, others: face.Others(days), from: from, length: part, label: label})
-		from, length = 0, length-part
+	var each []face.Set
+	for day := range int(length / daySeconds) {
+		each = append(each, face.Later(on, day))
 	}
-	c := &clip{node: &wall{zone: z, set: newUnion(parts, parts)}, to: forever}
+	days := face.Any(each...)
+	c := &clip{node: &wall{zone: z, set: &dayTimes{days: days, others: face.Others(days), length: daySeconds, label: label}}, to: forever}
 	c.from, _ = z.instant(e.Start)
 	if e.Last != 0 {
 		c.to, _ = z.instant(e.End + (e.Last-first)*daySeconds)

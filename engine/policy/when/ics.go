@@ -139,12 +139,18 @@ func (f *file) note() {
 	}
 }
 
+// isSplit reports whether the event of a component changes from an occurrence on.
+func (f *file) isSplit(c *component) bool {
+	id, _ := c.first("RECURRENCE-ID")
+	return f.split[c.text("UID")] || id.params["RANGE"] != ""
+}
+
 // events returns the events of a component: several events if it has RDATEs, no event if it is cancelled.
 func (f *file) events(c *component) ([]timeline.Event, error) {
 	if c.broken != nil {
 		return nil, c.broken
 	}
-	if f.split[c.text("UID")] {
+	if f.isSplit(c) {
 		return nil, fmt.Errorf("line %d: the event changes from an occurrence on (RECURRENCE-ID with a RANGE): make two events of it", c.line)
 	}
 	if strings.EqualFold(c.text("STATUS"), "CANCELLED") {

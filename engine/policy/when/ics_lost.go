@@ -31,7 +31,7 @@ func (f *file) span(c *component) timeline.Event {
 	}
 	e.Start -= shift
 	_, recurs := c.first("RRULE")
-	if c.broken != nil || recurs || f.split[c.text("UID")] {
+	if c.broken != nil || recurs || f.isSplit(c) {
 		return e
 	}
 	end, hasEnd := c.first("DTEND")

@@ -56,13 +56,14 @@ func (f *file) single(c *component) (o occurrence, err error) {
 	return o, nil
 }
 
-// event returns the occurrence by the clock of its zone.
+// event returns the occurrence by the clock of its zone, as the first one of a recurring event. The length of an event with two
+// times is the elapsed time between them (RFC 5545, section 3.8.5.3).
 func (o occurrence) event(own *time.Location) timeline.Event {
-	e := timeline.Event{Name: o.name, Zone: o.start.zone, Start: o.start.reading}
-	if e.End = e.Start + o.length.days*face.DaySeconds + o.length.seconds; o.end != nil {
-		e.End = o.end.in(o.start.zone, own)
+	o = o.at(o.start, own)
+	return timeline.Event{
+		Name: o.name, Zone: o.start.zone, Start: o.start.reading,
+		End: o.start.reading + o.length.days*face.DaySeconds + o.length.seconds, Elapsed: o.length.seconds,
 	}
-	return e
 }
 
 // exact returns the occurrence with its exact instants, unless it consists of whole days of the calendar's zone.

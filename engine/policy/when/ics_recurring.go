@@ -26,9 +26,6 @@ func (f *file) recurring(c *component, rule property, e timeline.Event, left []m
 	}
 	start := moment{reading: e.Start, zone: e.Zone}
 	from := e.Start - start.day()*face.DaySeconds
-	if touched := face.FloorDiv(from+e.End-e.Start-1, face.DaySeconds) + 1; touched > timeline.MaxRecurringDays {
-		return fail(fmt.Errorf("an event that recurs may touch at most %d days, and this one touches %d", timeline.MaxRecurringDays, touched))
-	}
 	opt, err := options(c, rule, from)
 	if err != nil {
 		return fail(err)
@@ -38,19 +35,16 @@ func (f *file) recurring(c *component, rule property, e timeline.Event, left []m
 		return fail(err)
 	}
 	first, _ := f.budget.From(days, start.day())
-	if second, ok := f.budget.From(days, first+1); ok && from != 0 && e.End-e.Start > face.DaySeconds &&
-		(second-first)*face.DaySeconds <= e.End-e.Start {
-		return fail(errors.New("an event that lasts more than a day has to end before it begins again: write a shorter DTEND"))
-	}
 	last, err := f.last(opt, rule, days, first, e)
 	if err != nil {
 		return fail(err)
 	}
-	e.Days = f.without(days, left, c, e)
+	e.Days, e.Left = days, f.daysOf(left, c, e)
+	on := face.Without(days, e.Left)
 	// Only the days from the first to the last occurrence may count, although the set has more days.
-	first, found := f.budget.From(e.Days, first)
+	first, found := f.budget.From(on, first)
 	if last != noLast {
-		last, _ = f.budget.UpTo(e.Days, last)
+		last, _ = f.budget.UpTo(on, last)
 	}
 	if !found || last < first {
 		return fail(errors.New("no occurrence is left"))
@@ -62,17 +56,17 @@ func (f *file) recurring(c *component, rule property, e timeline.Event, left []m
 	return e, nil
 }
 
-// without returns the days of a set without the excluded, moved and cancelled occurrences.
-func (f *file) without(days face.Set, left []moment, c *component, e timeline.Event) face.Set {
-	if len(left) == 0 || !f.budget.Spend(len(left)) {
-		return days
+// daysOf returns the days of excluded, moved and cancelled occurrences.
+func (f *file) daysOf(left []moment, c *component, e timeline.Event) face.Listed {
+	if !f.budget.Spend(len(left)) {
+		return nil
 	}
 	start := moment{reading: e.Start, zone: e.Zone, isDate: len(c.text("DTSTART")) == len(dateForm)}
 	var out []int64
 	for _, m := range left {
 		out = append(out, m.dayFor(start, f.own))
 	}
-	return face.Without(days, face.NewListed(out...))
+	return face.NewListed(out...)
 }
 
 // options parses the rule. It refuses periods and parts that are shorter than a day.
@@ -108,6 +102,8 @@ func options(c *component, rule property, from int64) (*rrule.ROption, error) {
 		return nil, errors.New("give COUNT or UNTIL, and not both")
 	case opt.Count < 0, opt.Count == 0 && strings.Contains(strings.ToUpper(rule.value), "COUNT="):
 		return nil, errors.New("COUNT must be positive")
+	case opt.Interval == 0 && strings.Contains(strings.ToUpper(rule.value), "INTERVAL="):
+		return nil, errors.New("INTERVAL must be positive")
 	}
 	if _, err := rrule.NewRRule(*opt); err != nil { // rrule checks the bounds of the numbers
 		return nil, err

@@ -23,8 +23,13 @@ func (l Listed) mask(m month) (mask uint32) {
 	return mask
 }
 
-// Without returns the days of a set without the days of the second set.
-func Without(set, other Set) Set { return daysWithout{set, other} }
+// Without returns the days of a set without the listed days.
+func Without(set Set, days Listed) Set {
+	if len(days) == 0 {
+		return set
+	}
+	return daysWithout{set, days}
+}
 
 // MaxShift is the largest number of days for Later. It is one day less than the shortest month.
 const MaxShift = 27
