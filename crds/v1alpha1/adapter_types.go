@@ -176,6 +176,19 @@ type Variant struct {
 	Impact Impact `json:"impact,omitempty"`
 }
 
+// Unable describes objects of a kind whose size and bounds must not change, or would have no effect.
+type Unable struct {
+	// When lists predicates that must all hold, for the object without Flyball's changes.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	When []Predicate `json:"when"`
+	// Because is the reason, as a sentence without a full stop: "the operator is paused by the label example.com/pause".
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=200
+	Because string `json:"because"`
+}
+
 // Bound is the minimum or the maximum of an autoscaler.
 type Bound struct {
 	// Path of the bound.
@@ -334,6 +347,12 @@ type AdapterSpec struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
 	Suspend []Variant `json:"suspend,omitempty"`
+	// Unable lists the objects whose size and bounds no policy changes, for example because their operator is paused. The first item whose
+	// predicates hold gives the reason.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	Unable []Unable `json:"unable,omitempty"`
 	// Hold stops the roll-out, or the controller that owns or drives the object.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8

@@ -83,7 +83,8 @@ func kindsPage(library []v1alpha1.Adapter) (string, error) {
 			can)
 		text.WriteString("| | |\n|---|---|\n")
 		for _, row := range [][2]string{
-			{"Asleep", asleep(&a.Spec)}, {"Held", variants(a.Spec.Hold)}, {"Bounds", bounds(a.Spec.Bounds)}, {"Settled", settled(a.Spec.Ready)},
+			{"Asleep", asleep(&a.Spec)}, {"Left alone", unable(a.Spec.Unable)},
+			{"Held", variants(a.Spec.Hold)}, {"Bounds", bounds(a.Spec.Bounds)}, {"Settled", settled(a.Spec.Ready)},
 		} {
 			if row[1] != "" {
 				fmt.Fprintf(&text, "| %s | %s |\n", row[0], row[1])
@@ -128,6 +129,15 @@ func asleep(spec *v1alpha1.AdapterSpec) string {
 		counts = append(counts, text)
 	}
 	return joinNonEmpty("; else ", variants(spec.Suspend), strings.Join(counts, "; "))
+}
+
+// unable returns the objects whose size does not change.
+func unable(all []v1alpha1.Unable) string {
+	var texts []string
+	for _, u := range all {
+		texts = append(texts, "if "+predicates(u.When)+": "+u.Because)
+	}
+	return strings.Join(texts, "; ")
 }
 
 // variants returns the fields that variants write, and on which objects.

@@ -30,7 +30,7 @@ func (v *View) Observe() workload.Observed {
 		o.Created = time.Unix(obj.Created, 0).UTC()
 	}
 	if suspend := v.VariantOf(a.Suspend); suspend != nil {
-		o.CanSuspend = true
+		o.CanSuspend = v.Unable() == ""
 		o.Suspended = v.IsSet(suspend)
 	}
 	o.CanHold = v.VariantOf(a.Hold) != nil
@@ -102,7 +102,8 @@ func (v *View) appendCount(all []Count, fault string, c Count, f workload.Field,
 	case !ok:
 		return all, cmp.Or(fault, "the count of "+name+" is "+path.Brief(c.Original)+", which is no whole number of 0 or more")
 	}
-	c.Component = workload.Component{Name: name, Replicas: n, Minimum: c.Part.Minimum, Fixed: !c.Part.When.Hold(v.Original)}
+	c.Component = workload.Component{Name: name, Replicas: n, Minimum: c.Part.Minimum,
+		Fixed: v.Unable() != "" || !c.Part.When.Hold(v.Original)}
 	return append(all, c), fault
 }
 
@@ -170,6 +171,9 @@ func (v *View) VariantOf(all []spec.Variant) *spec.Variant {
 	}
 	return nil
 }
+
+// Unable returns the reason why the size and the bounds of the object do not change, or "".
+func (v *View) Unable() string { return v.Spec.Unable(v.Original) }
 
 // present returns the owner's value of a field, or the present value of a bound, whoever set it.
 func (v *View) present(s *projection.Slot) string {

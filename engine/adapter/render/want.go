@@ -102,6 +102,9 @@ func (v renderer) addSize(w *wants, plan workload.Plan) {
 		w.canSize = true // the owner has it suspended: left alone
 		return
 	}
+	if v.isUnable(w, plan.Size.Value) {
+		return
+	}
 	if suspend != nil && plan.Size.Value.Mode == workload.SizeSleep {
 		w.canSize = true
 		w.setValue("suspend", "true")
@@ -113,6 +116,25 @@ func (v renderer) addSize(w *wants, plan workload.Plan) {
 		return
 	}
 	v.addCounts(w, plan)
+}
+
+// isUnable reports whether the object keeps its size because of the adapter's unable, and adds the reason. Counts with the
+// claimed size already need no change.
+func (v renderer) isUnable(w *wants, size workload.Size) bool {
+	why := v.Unable()
+	if why == "" {
+		return false
+	}
+	counts, fault := v.Counts()
+	w.canSize = fault == "" && len(counts) > 0 && !slices.ContainsFunc(counts, func(c ledger.Count) bool {
+		free := c.Component
+		free.Fixed = false
+		return size.Of(free) != free.Replicas
+	})
+	if !w.canSize {
+		w.fixed = append(w.fixed, why)
+	}
+	return true
 }
 
 // addCounts adds the counts that a size changes or leaves.
@@ -190,13 +212,19 @@ func (v renderer) wantCount(c *ledger.Count, size workload.Size) ledger.Want {
 // addBounds adds the two ends of a range, with the lower end at or below the upper end. An end without a claim keeps the
 // owner's value, which limits the other end.
 func (v renderer) addBounds(w *wants, plan workload.Plan) {
-	lo, hi := v.endOfObject(v.Spec.Min, plan.Min), v.endOfObject(v.Spec.Max, plan.Max)
 	for _, c := range []*workload.Claim[int64]{plan.Min, plan.Max} {
 		if c != nil {
 			w.asksOther = true
 			w.setFirst(c.By)
 		}
 	}
+	if why := v.Unable(); why != "" {
+		if (plan.Min != nil || plan.Max != nil) && !slices.Contains(w.fixed, why) {
+			w.reasons = append(w.reasons, why)
+		}
+		return
+	}
+	lo, hi := v.endOfObject(v.Spec.Min, plan.Min), v.endOfObject(v.Spec.Max, plan.Max)
 	lo, hi = inOrder(lo, hi, v.Spec.Min, v.Spec.Max)
 	v.addBound(w, "min", v.Spec.Min, lo, plan.Min)
 	v.addBound(w, "max", v.Spec.Max, hi, plan.Max)

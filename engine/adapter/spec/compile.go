@@ -32,6 +32,7 @@ func Compile(name string, spec v1alpha1.AdapterSpec, keys Keys) (*Spec, field.Er
 	c.pods(at.Child("pods"), spec.Pods)
 	c.scale(at.Child("scale"), spec.Scale)
 	c.a.Suspend = c.variants(at.Child("suspend"), facetSuspend, spec.Suspend)
+	c.unable(at.Child("unable"), spec.Unable)
 	c.a.Hold = c.variants(at.Child("hold"), facetHold, spec.Hold)
 	c.bounds(at.Child("bounds"), spec.Bounds)
 	c.utilisation(at.Child("utilisation"), spec.Utilisation)

@@ -133,6 +133,20 @@ func (c *compiler) variants(at *field.Path, f facet, specs []v1alpha1.Variant) [
 	return all
 }
 
+// unable compiles the conditions of objects whose size and bounds do not change.
+func (c *compiler) unable(at *field.Path, specs []v1alpha1.Unable) {
+	for i, spec := range specs {
+		here := at.Index(i)
+		if len(spec.When) == 0 {
+			c.required(here.Child("when"), "at least one predicate")
+		}
+		if spec.Because == "" {
+			c.required(here.Child("because"), "the reason, which status repeats")
+		}
+		c.a.unable = append(c.a.unable, unable{c.predicates(here.Child("when"), spec.When, c.d), spec.Because})
+	}
+}
+
 // write compiles one write of a variant. c.written[first:] are the earlier writes of the same variant.
 func (c *compiler) write(at *field.Path, f facet, first int, spec v1alpha1.Write) (Write, bool) {
 	siblings := c.written[first:]

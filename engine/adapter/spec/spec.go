@@ -42,7 +42,9 @@ type Spec struct {
 	RunsToCompletion bool
 	Suspend          []Variant
 	Hold             []Variant
-	Min, Max         *Bound
+	// unable are the conditions of objects whose size and bounds do not change.
+	unable   []unable
+	Min, Max *Bound
 	// Lows and highs are the ends of the ranges of list elements; min and max are nil then.
 	Lows, Highs *EachBound
 	encoding    v1alpha1.Encoding
@@ -111,6 +113,23 @@ type Variant struct {
 	Already predicates
 	// Rollout is true if the writes restart pods.
 	Rollout bool
+}
+
+// unable is a condition of objects whose size and bounds do not change, with its reason.
+type unable struct {
+	when    predicates
+	because string
+}
+
+// Unable returns the reason why the size and the bounds of an object do not change, or "". read returns the values of the
+// object without Flyball's changes.
+func (a *Spec) Unable(read func(*projection.Slot) string) string {
+	for i := range a.unable {
+		if a.unable[i].when.Hold(read) {
+			return a.unable[i].because
+		}
+	}
+	return ""
 }
 
 // Write is a field to set; an empty value removes it.

@@ -1,0 +1,68 @@
+package adapter
+
+import (
+	"testing"
+
+	"flyball.dev/flyball/engine/workload"
+)
+
+const pausableYAML = `
+target: {group: example.com, kind: Farm, versions: [v1]}
+scale: [{each: ".spec.sets[*]", nameFrom: .name, replicas: .count}]
+suspend: [{when: [{path: .spec.off, op: Exists}], set: [{path: .spec.off, value: true}]}]
+bounds: {min: {path: .spec.min, default: 1}, max: {path: .spec.max}}
+hold: [{set: [{path: .spec.paused, value: true}]}]
+unable:
+- when: [{path: .spec.paused, op: Eq, value: true}]
+  because: its owner has paused it
+`
+
+// TestUnableObjectsKeepTheirSizeAndBounds checks that no way to a size is used on an object of unable, list elements included.
+func TestUnableObjectsKeepTheirSizeAndBounds(t *testing.T) {
+	a := compiled(t, pausableYAML, Keys{})
+	bounds := workload.Plan{Max: number(2)}
+	for name, tc := range map[string]struct {
+		spec string
+		plan workload.Plan
+		want workload.State
+	}{
+		"counts in a list":        {`{"paused":true,"sets":[{"name":"a","count":3}]}`, sleep(), workload.StateUnable},
+		"less":                    {`{"paused":true,"sets":[{"name":"a","count":3}]}`, size(workload.SizeAtMost, 1), workload.StateUnable},
+		"a switch":                {`{"paused":true,"off":false,"sets":[{"name":"a","count":3}]}`, sleep(), workload.StateUnable},
+		"bounds":                  {`{"paused":true,"max":5}`, bounds, workload.StateUnable},
+		"at zero by its owner":    {`{"paused":true,"sets":[{"name":"a","count":0}]}`, sleep(), workload.StateAlreadyAsleep},
+		"suspended by its owner":  {`{"paused":true,"off":true,"sets":[{"name":"a","count":3}]}`, sleep(), workload.StateAlreadyAsleep},
+		"not paused":              {`{"paused":false,"sets":[{"name":"a","count":3}]}`, sleep(), workload.StateAsleep},
+		"the bounds of no paused": {`{"max":5}`, bounds, workload.StateSet},
+	} {
+		got := rendered(t, a, object(tc.spec), tc.plan)
+		if got.State != tc.want {
+			t.Errorf("%s: the state is %s, want %s (%s)", name, got.State, tc.want, got.Message)
+		}
+		if unable := tc.want == workload.StateUnable; unable != (got.Message == "its owner has paused it") || unable && got.Patch != nil {
+			t.Errorf("%s: the message is %q, and the patch %v", name, got.Message, got.Patch)
+		}
+	}
+}
+
+// TestPausedObjectGetsItsSizeBack checks that a pause by the owner at night restores the size, and that Flyball's own hold does not count
+// as a pause.
+func TestPausedObjectGetsItsSizeBack(t *testing.T) {
+	a := compiled(t, pausableYAML, Keys{})
+	s := newServer(object(`{"sets":[{"name":"a","count":3}]}`))
+	both := sleep()
+	both.Hold = holding().Hold
+	if got := s.settle(t, a, both); got.State != workload.StateAsleep {
+		t.Fatalf("held by Flyball the state is %s: %s", got.State, got.Message)
+	}
+	if got := s.settle(t, a, sleep()); got.State != workload.StateAsleep {
+		t.Fatalf("asleep the state is %s: %s", got.State, got.Message)
+	}
+	s.set("/spec/paused", "true")
+	if got := s.settle(t, a, sleep()); got.State != workload.StateUnable {
+		t.Fatalf("paused the state is %s: %s", got.State, got.Message)
+	}
+	if got, want := s.spec(), `{"paused":true,"sets":[{"count":3,"name":"a"}]}`; got != want {
+		t.Errorf("the paused object is %s, want %s", got, want)
+	}
+}
