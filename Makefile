@@ -57,6 +57,10 @@ properties: ## Try every property with CHECKS random inputs (1000), other ones e
 # Packages that touch no cluster and no clock, so that their tests alone must notice every change of their code.
 PACKAGES ?= engine/path engine/timeline engine/workload engine/adapter/... engine/pipeline engine/policy/... $(wildcard engine/decide)
 
+.PHONY: check-holidays
+check-holidays: ## Compare the holidays of all countries with a second source, an npm package; needs node and npm.
+	@$(GO) run ./test/holidays
+
 .PHONY: mutate
 mutate: ## Count the mutations that the tests of PACKAGES do not notice; the survivors go to bin/mutate/.
 	@.ci/mutate $(PACKAGES)
@@ -115,7 +119,7 @@ cluster-down: ## Stop the local control plane NAME.
 	@cd $(CONTROL_PLANE) && $(GO) run ./cmd/flyball-cluster down --name $(NAME)
 
 .PHONY: generate
-generate: ## Generate deep copies, CRDs, JSON Schemas, the chart's copies, docs/cli and docs/kinds.md from the API types, the adapters and the commands.
+generate: ## Generate deep copies, CRDs, JSON Schemas, the chart's copies, docs/cli, docs/kinds.md and docs/holidays.md from their sources.
 	$(GO) tool -modfile=$(TOOLS)/go.mod controller-gen object crd:headerFile= paths=./crds/v1alpha1 output:crd:dir=crds
 	$(GO) run ./deploy/generate
 	$(GO) run ./docs/generate

@@ -40,7 +40,7 @@ var styles = []style{
 const mostWords, readmeWords = 40_000, 1_600
 
 // generated are the documents that make generate writes.
-var generated = regexp.MustCompile(`^\.\./docs/(cli/|kinds\.md$)`)
+var generated = regexp.MustCompile(`^\.\./docs/(cli/|(kinds|holidays)\.md$)`)
 
 var (
 	wordRE    = regexp.MustCompile(`[A-Za-z']+`)

@@ -36,7 +36,7 @@ concurrent=$(go list ./engine/apply ./engine/controller/... ./engine/inspect ./e
 suites=$(go list ./test/integration/tortoise ./test/integration/adapters ./test/integration/failures ./test/integration/schedules ./test/integration/scaledown ./test/integration/freeze ./test/integration/autoscaling \
     ./engine/admit ./test/integration/... ./test/samples/... ./test/deploy/... ./test/monitoring/... ./test/docs/... ./test/local/... ./test/browser ./test/demo \
     ./test/bench ./test/bench/tortoise)
-others=$(go list ./engine/... ./crds/... ./adapters/... ./cmd/... ./docs/... ./schemas/... ./deploy/... ./test/demo/... ./test/bench/... ./test/report |
+others=$(go list ./engine/... ./crds/... ./adapters/... ./cmd/... ./docs/... ./schemas/... ./deploy/... ./test/demo/... ./test/bench/... ./test/report ./test/holidays |
     grep -vxF "$concurrent" | grep -vxF "$suites")
 
 # What needs no cluster, or little of one, runs beside the suites, which wait for their clocks and servers a good part of the time. It

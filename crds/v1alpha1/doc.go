@@ -92,6 +92,9 @@ const (
 	// ConditionEventsIgnored (negative): events of a calendar's file cannot be read and are ignored. The condition exists
 	// only while it is true.
 	ConditionEventsIgnored = "EventsIgnored"
+	// ConditionHolidaysUnchecked (negative): holidays of a calendar in the coming days were not compared with an official list. The
+	// condition exists only while it is true.
+	ConditionHolidaysUnchecked = "HolidaysUnchecked"
 	// ConditionSelecting is false if a policy selects nothing. The message has the selector term without a match.
 	ConditionSelecting = "Selecting"
 

@@ -1,5 +1,5 @@
-// Command generate writes docs/cli from the commands of kubectl flyball, and docs/kinds.md and the README's table of kinds from
-// the adapters.
+// Command generate writes docs/cli from the commands of kubectl flyball, docs/kinds.md and the README's table of kinds from the
+// adapters, and docs/holidays.md from the lists of holidays.
 package main
 
 import (
@@ -21,6 +21,10 @@ func main() {
 		os.Exit(1)
 	}
 	if err := writeKinds("docs", "README.md"); err != nil {
+		fmt.Fprintln(os.Stderr, "generate:", err)
+		os.Exit(1)
+	}
+	if err := writeHolidays(".", "docs"); err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(1)
 	}

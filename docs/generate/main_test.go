@@ -52,6 +52,25 @@ func TestKindsAreCurrent(t *testing.T) {
 	}
 }
 
+// TestHolidaysPageIsCurrent compares docs/holidays.md with the lists of holidays and the explanations of differences.
+func TestHolidaysPageIsCurrent(t *testing.T) {
+	dir := t.TempDir()
+	if err := writeHolidays(filepath.Join("..", ".."), dir); err != nil {
+		t.Fatal(err)
+	}
+	var texts [2]string
+	for i, from := range []string{"..", dir} {
+		raw, err := os.ReadFile(filepath.Join(from, "holidays.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[i] = string(raw)
+	}
+	if diff := cmp.Diff(texts[0], texts[1]); diff != "" {
+		t.Errorf("run make generate; docs/holidays.md (-) and the lists (+) differ:\n%s", diff)
+	}
+}
+
 func pages(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.md"))

@@ -25,6 +25,7 @@ import (
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/world"
 )
@@ -113,7 +114,7 @@ func (j *judging) serverOptions(mgr ctrl.Manager, config *rest.Config, w *world.
 // ownKinds returns the validators of Flyball's own kinds, with the guards of freezes and the rights of authors.
 func (j *judging) ownKinds(w *world.World, inspector *inspect.Inspector, clientset kubernetes.Interface) []admit.Kind {
 	ctx, reviews := compileContext(w), clientset.AuthorizationV1().SubjectAccessReviews()
-	own := j.guard(ownKinds(w, ctx, admit.Adapters{Resources: inspector, Reviews: reviews}, j.messages))
+	own := j.guard(ownKinds(w, ctx, admit.Adapters{Resources: inspector, Reviews: reviews}, j.messages, j.opts.Clock))
 	own = askAuthors(own, &admit.Authors{
 		Adapted: w, Resources: inspector, Reviews: admit.NewReviews(reviews, clock.RealClock{}), Context: ctx,
 		Clock: j.clock, Note: j.notes.Guarded, Loaded: w.Loaded(),
@@ -153,12 +154,11 @@ func askAuthors(list []admit.Kind, authors *admit.Authors) []admit.Kind {
 
 // ownKinds returns Flyball's own kinds except freezes, with the validators for rules that schema and CEL cannot
 // express. The guard validates freezes.
-func ownKinds(w *world.World, ctx policy.Context, adapters admit.Adapters, messages *notifications.Controller) []admit.Kind {
+func ownKinds(w *world.World, ctx policy.Context, adapters admit.Adapters, messages *notifications.Controller, clk clock.PassiveClock,
+) []admit.Kind {
 	list := []admit.Kind{
 		{Kind: "Adapter", Resource: "adapters", Validator: adapters},
-		{Kind: "Calendar", Resource: "calendars", Validator: check(func(c *v1alpha1.Calendar) field.ErrorList {
-			return w.Snapshot().CheckCalendar(c)
-		})},
+		{Kind: "Calendar", Resource: "calendars", Validator: checkCalendar(w, clk)},
 		{Kind: "Notification", Resource: "notifications",
 			Validator: checkWith(func(ctx context.Context, n *v1alpha1.Notification) field.ErrorList {
 				if _, errs := message.Compile(n); len(errs) > 0 {
@@ -213,5 +213,19 @@ func checkWith[T runtime.Object](validate func(context.Context, T) field.ErrorLi
 			return nil, nil, fmt.Errorf("check %s %s: got a %T", req.Kind, req.Name, req.New)
 		}
 		return nil, validate(ctx, obj), nil
+	})
+}
+
+// checkCalendar returns the validator of calendars. It warns about holidays that were not compared with an official list.
+func checkCalendar(w *world.World, clk clock.PassiveClock) admit.Validator {
+	faults := check(func(c *v1alpha1.Calendar) field.ErrorList { return w.Snapshot().CheckCalendar(c) })
+	return admit.ValidatorFunc(func(ctx context.Context, req admit.Request) (warnings []string, errs field.ErrorList, err error) {
+		warnings, errs, err = faults.Validate(ctx, req)
+		if c, ok := req.New.(*v1alpha1.Calendar); ok && req.SpecChanged {
+			if text := when.Unchecked(c.Spec.Holidays, clk.Now()); text != "" {
+				warnings = append(warnings, text)
+			}
+		}
+		return warnings, errs, err
 	})
 }

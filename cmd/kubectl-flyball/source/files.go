@@ -20,6 +20,7 @@ import (
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -197,6 +198,11 @@ func (f Files) Load() (*World, error) {
 	memory, err := w.check(m)
 	if err == nil && !f.Now.IsZero() {
 		w.warn(memory, f.Now)
+		for _, c := range m.Calendars {
+			if text := when.Unchecked(c.Spec.Holidays, f.Now); text != "" {
+				w.Note("Calendar/%s: %s", c.Name, text)
+			}
+		}
 	}
 	return w, err
 }

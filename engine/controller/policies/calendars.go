@@ -19,6 +19,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/controller"
+	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/world"
 )
@@ -73,7 +74,8 @@ func (c *Calendars) Reconcile(ctx context.Context, req reconcile.Request) (recon
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, "InvalidSpec", found.Invalid.ToAggregate().Error()
 	}
 	meta.SetStatusCondition(&cal.Status.Conditions, condition)
-	setIgnored(&cal, found.Ignored, now)
+	setNegative(&cal, v1alpha1.ConditionEventsIgnored, "Unreadable", strings.Join(found.Ignored, "; "), now)
+	setNegative(&cal, v1alpha1.ConditionHolidaysUnchecked, "NoList", when.Unchecked(cal.Spec.Holidays, now), now)
 	next := setComing(&cal, found, now)
 	cal.Status.UsedBy = c.usersOf(cal.Name)
 	result := reconcile.Result{RequeueAfter: next.Sub(now)}
@@ -86,23 +88,18 @@ func (c *Calendars) Reconcile(ctx context.Context, req reconcile.Request) (recon
 	return result, nil
 }
 
-// setIgnored sets a condition with the events that are left out, or removes the condition if there are no such events.
-func setIgnored(cal *v1alpha1.Calendar, ignored []string, now time.Time) {
-	if len(ignored) == 0 {
-		meta.RemoveStatusCondition(&cal.Status.Conditions, v1alpha1.ConditionEventsIgnored)
+// setNegative sets a condition that exists only while there is a message for it.
+func setNegative(cal *v1alpha1.Calendar, kind, reason, message string, now time.Time) {
+	if message == "" {
+		meta.RemoveStatusCondition(&cal.Status.Conditions, kind)
 		return
 	}
-	meta.SetStatusCondition(&cal.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionEventsIgnored, Status: metav1.ConditionTrue,
-		Reason:  "Unreadable",
-		Message: strings.Join(ignored, "; "), ObservedGeneration: cal.Generation, LastTransitionTime: metav1.NewTime(now)})
+	meta.SetStatusCondition(&cal.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason,
+		Message: message, ObservedGeneration: cal.Generation, LastTransitionTime: metav1.NewTime(now)})
 }
 
-// comingDays is the number of days for which the status lists the coming days. comingMost is the maximum length of
-// the list.
-const (
-	comingDays = 400
-	comingMost = 100
-)
+// comingMost is the maximum length of the list of coming days.
+const comingMost = 100
 
 // setComing lists the coming days. It returns the next midnight, when the list is out of date.
 func setComing(cal *v1alpha1.Calendar, found world.Calendar, now time.Time) (next time.Time) {
@@ -113,7 +110,7 @@ func setComing(cal *v1alpha1.Calendar, found world.Calendar, now time.Time) (nex
 	year, month, day := now.In(loc).Date()
 	today := time.Date(year, month, day, 0, 0, 0, 0, loc)
 	cal.Status.Coming = nil
-	for _, d := range found.Days.Coming(today, comingDays, comingMost) {
+	for _, d := range found.Days.Coming(today, when.ComingDays, comingMost) {
 		coming := v1alpha1.CalendarComing{Date: d.First.Format(time.DateOnly), Name: strings.TrimPrefix(d.Name, cal.Name+": ")}
 		if d.Last.After(d.First) {
 			coming.Until = d.Last.Format(time.DateOnly)

@@ -11,6 +11,7 @@ import (
 	"github.com/rickar/cal/v2/bg"
 	"github.com/rickar/cal/v2/br"
 	"github.com/rickar/cal/v2/ca"
+	"github.com/rickar/cal/v2/ch"
 	"github.com/rickar/cal/v2/de"
 	"github.com/rickar/cal/v2/dk"
 	"github.com/rickar/cal/v2/gb"
@@ -44,11 +45,39 @@ var corrections = []correction{
 			yearly(ar.BelgranoDay.Name, time.June, 20, &cal.Holiday{})}},
 	{country: "AU", subdivision: "NSW", law: "Public Holidays Act 2010 (NSW): additional holidays declared for 2026 and 2027",
 		with: []*cal.Holiday{yearly(au.AnzacDay.Name, time.April, 25, &cal.Holiday{StartYear: 2026, EndYear: 2027, Observed: mondayAfter})}},
-	{country: "BG", law: "Labour Code, art. 154(1)",
-		with: []*cal.Holiday{easter(bg.OrthodoxEasterMonday.Name, -1, true), easter(bg.OrthodoxEasterMonday.Name, 0, true)}},
+	{country: "AU", subdivision: "NT", law: "Public Holidays Act 1981 (NT), as date-holidays has it", with: []*cal.Holiday{au.EasterSunday}},
+	{country: "AU", subdivision: "SA", law: "Public Holidays Act 2023 (SA)", with: []*cal.Holiday{au.EasterSunday}},
+	{country: "AU", subdivision: "WA", law: "Public and Bank Holidays Act 1972 (WA), as date-holidays has it",
+		with: []*cal.Holiday{au.EasterSunday}},
+	{country: "BG", law: "Labour Code, art. 154(1); 2 January 2026 by the Council of Ministers, 19 November 2025",
+		with: []*cal.Holiday{yearly(bg.NewYear.Name, time.January, 2, &cal.Holiday{StartYear: 2026, EndYear: 2026}),
+			easter(bg.OrthodoxEasterMonday.Name, -1, true), easter(bg.OrthodoxEasterMonday.Name, 0, true)}},
 	{country: "BR", law: "not in Lei 662/1949 nor Lei 6.802/1980: both are ponto facultativo",
 		without: []*cal.Holiday{br.Carnaval, br.CorpusChristi}},
 	{country: "CA", law: "Canada Labour Code, s. 166", without: []*cal.Holiday{ca.EasterMonday, ca.CivicDay}},
+	{country: "CH", subdivision: "BL", law: "Ruhetagsgesetz; both days are local", without: []*cal.Holiday{ch.Fronleichnam, ch.MariaHimmelfahrt}},
+	{country: "CH", subdivision: "FR", law: "as date-holidays has it", without: []*cal.Holiday{ch.TagderArbeit},
+		with: []*cal.Holiday{ch.MariaEmpfangnis}},
+	{country: "CH", subdivision: "GE", law: "Loi sur les jours fériés (GE), art. 1", without: []*cal.Holiday{ch.Fronleichnam},
+		with: []*cal.Holiday{{Name: "Jeûne genevois", Func: jeuneGenevois},
+			yearly("Restauration de la République", time.December, 31, &cal.Holiday{})}},
+	{country: "CH", subdivision: "GL", law: "as date-holidays has it", with: []*cal.Holiday{{Name: "Näfelser Fahrt", Func: naefelserFahrt}}},
+	{country: "CH", subdivision: "GR", law: "Gesetz über die öffentlichen Ruhetage; the days are local",
+		without: []*cal.Holiday{ch.HeiligeDreiKoenige, ch.Josefstag, ch.Fronleichnam, ch.MariaHimmelfahrt, ch.Allerheiligen, ch.MariaEmpfangnis}},
+	{country: "CH", subdivision: "JU", law: "as date-holidays has it",
+		with: []*cal.Holiday{yearly("Plébiscite jurassien", time.June, 23, &cal.Holiday{})}},
+	{country: "CH", subdivision: "NE", law: "as date-holidays has it",
+		with: []*cal.Holiday{yearly("Instauration de la République", time.March, 1, &cal.Holiday{})}},
+	{country: "CH", subdivision: "OW", law: "as date-holidays has it",
+		with: []*cal.Holiday{yearly("Bruderklausenfest", time.September, 25, &cal.Holiday{})}},
+	{country: "CH", subdivision: "TI", law: "as date-holidays has it",
+		with: []*cal.Holiday{yearly("Santi Pietro e Paolo", time.June, 29, &cal.Holiday{})}},
+	{country: "CH", subdivision: "VD", law: "as date-holidays has it",
+		with: []*cal.Holiday{{Name: "Lundi du Jeûne fédéral", Month: time.September, Weekday: time.Sunday, Offset: 3, CalcOffset: 1,
+			Func: cal.CalcWeekdayOffset}}},
+	{country: "CH", subdivision: "ZG", law: "as date-holidays has it",
+		without: []*cal.Holiday{ch.Ostermontag, ch.Pfingstmontag, ch.ZweiterWeihnachtsfeiertag},
+		with:    []*cal.Holiday{ch.Fronleichnam, ch.MariaHimmelfahrt, ch.MariaEmpfangnis}},
 	{country: "DE", subdivision: "BE", law: "Gesetz über die Sonn- und Feiertage (Berlin), § 1",
 		with: []*cal.Holiday{yearly("75. Jahrestag des Aufstandes vom 17. Juni 1953", time.June, 17,
 			&cal.Holiday{StartYear: 2028, EndYear: 2028})}},
@@ -57,7 +86,8 @@ var corrections = []correction{
 	{country: "DE", subdivision: "MV", law: "Feiertagsgesetz Mecklenburg-Vorpommern, § 2, since 2023",
 		with: []*cal.Holiday{de.Frauentag.Clone(&cal.Holiday{StartYear: 2023})}},
 	{country: "DK", law: "not among the holidays of the Danish church year; shops are closed by Lukkeloven",
-		without: []*cal.Holiday{dk.Grundlovsdag}},
+		without: []*cal.Holiday{dk.Grundlovsdag}, with: []*cal.Holiday{easter("Påskedag", 0, false), easter("Pinsedag", 49, false)}},
+	{country: "GR", law: "the holidays of the whole country, as of 2026", with: []*cal.Holiday{easter("Κυριακή του Πάσχα", 0, true)}},
 	{country: "NL", law: "Algemene termijnenwet, art. 3(1)", without: []*cal.Holiday{nl.GoedeVrijdag}},
 	{country: "NO", law: "lov om helligdager (1995), § 2",
 		with: []*cal.Holiday{easter("Første påskedag", 0, false), easter("Første pinsedag", 49, false)}},
@@ -65,7 +95,10 @@ var corrections = []correction{
 		with: []*cal.Holiday{nz.Matariki.Clone(&cal.Holiday{StartYear: 2022})}},
 	{country: "PL", law: "ustawa o dniach wolnych od pracy (1951), art. 1",
 		with: []*cal.Holiday{easter("Wielkanoc", 0, false), easter("Zielone Świątki", 49, false)}},
-	{country: "LT", law: "Darbo kodeksas, art. 123", with: []*cal.Holiday{easter("Velykos", 0, false)}},
+	{country: "LT", law: "Darbo kodeksas, art. 123", with: []*cal.Holiday{easter("Velykos", 0, false),
+		sunday("Motinos diena", time.May, 1, 1990), sunday("Tėvo diena", time.June, 1, 2009)}},
+	{country: "LV", law: "Par svētku, atceres un atzīmējamām dienām, 1. pants",
+		with: []*cal.Holiday{sunday("Mātes diena", time.May, 2, 1990), easter("Vasarsvētki", 49, false)}},
 	{country: "RU", law: "Labour Code, art. 112; days of 2026 by the decree of 24 September 2025", with: russianJanuary()},
 	{country: "SK", law: "zákon 241/1993 Z. z., as amended in 2025: 17 November for good, two days in 2026 only",
 		without: []*cal.Holiday{sk.Freedom, sk.Liberation, sk.LadyOfSorrows},
@@ -129,6 +162,25 @@ func yearly(name string, month time.Month, day int, rest *cal.Holiday) *cal.Holi
 // easter returns a holiday at a distance from Easter Sunday, which is that of the Orthodox churches if julian.
 func easter(name string, offset int, julian bool) *cal.Holiday {
 	return &cal.Holiday{Name: name, Offset: offset, Julian: julian, Func: cal.CalcEasterOffset}
+}
+
+// sunday returns a holiday on the nth Sunday of a month.
+func sunday(name string, month time.Month, nth, since int) *cal.Holiday {
+	return &cal.Holiday{Name: name, Month: month, Weekday: time.Sunday, Offset: nth, StartYear: since, Func: cal.CalcWeekdayOffset}
+}
+
+// jeuneGenevois returns the Thursday after the first Sunday of September.
+func jeuneGenevois(_ *cal.Holiday, year int) time.Time {
+	return cal.CalcWeekdayOffset(sunday("", time.September, 1, 0), year).AddDate(0, 0, 4)
+}
+
+// naefelserFahrt returns the first Thursday of April, or the second if the first is Maundy Thursday.
+func naefelserFahrt(_ *cal.Holiday, year int) time.Time {
+	first := cal.CalcWeekdayOffset(&cal.Holiday{Month: time.April, Weekday: time.Thursday, Offset: 1}, year)
+	if first.Equal(cal.CalcEasterOffset(easter("", -3, false), year)) {
+		return first.AddDate(0, 0, 7)
+	}
+	return first
 }
 
 // movable returns an Argentine holiday that moves to the nearest Monday from Tuesday to Friday.

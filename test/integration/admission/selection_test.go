@@ -34,7 +34,7 @@ func (w *warnings) all() []string {
 	return w.list
 }
 
-var _ = DescribeTable("A selection of missing objects is let through with a warning",
+var _ = DescribeTable("A likely mistake is let through with a warning",
 	func(kind, spec string, want ...string) {
 		heard := &warnings{}
 		config := rest.CopyConfig(env.Config)
@@ -72,6 +72,8 @@ var _ = DescribeTable("A selection of missing objects is let through with a warn
 	Entry("a calendar", "Schedule", `{`+pair+
 		`, calendars: [{name: nowhere, effect: Asleep}], target: {kinds: [{group: apps, kind: DaemonSet}], names: [agent]}}`,
 		"calendars: there is no Calendar nowhere; the policy changes nothing until there is one"),
+	Entry("holidays without a checked list", "Calendar", `{holidays: {country: MW}}`,
+		"the holidays of MW were not checked against an official list"),
 	Entry("of a freeze", "ChangeFreeze",
 		`{startTime: 2036-03-02T12:00:00Z, endTime: 2036-03-03T12:00:00Z, deny: [Delete], target: {kinds: [{group: apps, kind: DemonSet}]}}`,
 		"did you mean DaemonSet.apps?"),

@@ -70,6 +70,21 @@ var _ = Describe("A calendar", func() {
 		Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(0))
 	})
 
+	It("names holidays that were not compared with an official list", func() {
+		scene.StartManager()
+		c := &v1alpha1.Calendar{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("holidays-%d", scene.Schedules.Add(1))},
+			Spec: v1alpha1.CalendarSpec{Holidays: &v1alpha1.CalendarHolidays{Country: "MW"}}}
+		scene.Create(c)
+		DeferCleanup(func() { Expect(client.IgnoreNotFound(scene.Env.Client.Delete(scene.Ctx, c))).To(Succeed()) })
+		unchecked := func() *metav1.Condition {
+			Expect(scene.Env.Client.Get(scene.Ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
+			return meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionHolidaysUnchecked)
+		}
+		Eventually(unchecked).Should(HaveField("Message", HavePrefix("the holidays of MW were not checked")))
+		scene.Patch(c, `{"spec":{"holidays":{"country":"DE"}}}`)
+		Eventually(unchecked).Should(BeNil())
+	})
+
 	It("takes events from a file in a ConfigMap, and says which of them it cannot read", func() {
 		scene.StartManager()
 		ns := scene.NewNamespace()
