@@ -45,7 +45,7 @@ func (o Options) build(pkg string, p Platform) ([]byte, error) {
 
 func archiveName(p Platform) string { return "kubectl-flyball_" + p.String() + ".tar.gz" }
 
-// Archive returns the archive of kubectl-flyball for a platform: the plugin, its completion and the licence.
+// Archive returns the archive of kubectl-flyball for a platform: the plugin, its completion and the licences.
 func (o Options) Archive(p Platform) ([]byte, error) {
 	program, err := o.build("./cmd/kubectl-flyball", p)
 	if err != nil {
@@ -59,7 +59,7 @@ func (o Options) Archive(p Platform) ([]byte, error) {
 	for _, f := range []struct {
 		file string
 		mode int64
-	}{{"LICENSE", 0o644}, {"deploy/krew/kubectl_complete-flyball", 0o755}} {
+	}{{"LICENSE", 0o644}, {"engine/policy/when/UNICODE-LICENSE.txt", 0o644}, {"deploy/krew/kubectl_complete-flyball", 0o755}} {
 		text, err := os.ReadFile(filepath.Join(o.Root, f.file))
 		if err != nil {
 			return nil, fmt.Errorf("read a file of the archive: %w", err)

@@ -63,7 +63,7 @@ func sources(t *testing.T) string {
 			"func main() { println(version.Version, version.Revision) }\n",
 		"cmd/version/version.go": "package version\n\nvar Version, Revision string\n",
 	}
-	for _, name := range []string{"LICENSE", "deploy/krew/kubectl_complete-flyball"} {
+	for _, name := range []string{"LICENSE", "engine/policy/when/UNICODE-LICENSE.txt", "deploy/krew/kubectl_complete-flyball"} {
 		text, err := os.ReadFile(filepath.Join("../..", name))
 		if err != nil {
 			t.Fatal(err)
@@ -108,19 +108,21 @@ func TestArchiveIsReproducible(t *testing.T) {
 		t.Errorf("two builds differ: %s and %s", sum(first), sum(second))
 	}
 	files := unpack(t, first, here.Time)
-	license, err := os.ReadFile("../../LICENSE")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if f := files["LICENSE"]; f == nil || f.PAXRecords["text"] != string(license) {
-		t.Error("the archive lacks the licence")
+	for _, file := range []string{"LICENSE", "engine/policy/when/UNICODE-LICENSE.txt"} {
+		license, err := os.ReadFile(filepath.Join("../..", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := files[filepath.Base(file)]; f == nil || f.PAXRecords["text"] != string(license) {
+			t.Errorf("the archive lacks %s", file)
+		}
 	}
 	for _, name := range []string{"kubectl-flyball", "kubectl_complete-flyball"} {
 		if f := files[name]; f == nil || f.Mode != 0o755 || f.Size == 0 {
 			t.Errorf("%s is in the archive as %+v", name, f)
 		}
 	}
-	if len(files) != 3 {
+	if len(files) != 4 {
 		t.Errorf("the archive has %d files", len(files))
 	}
 	for _, text := range []string{here.Version, here.Revision} {

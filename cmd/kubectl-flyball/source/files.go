@@ -392,6 +392,9 @@ func (w *World) check(m *Manifests) (*world.Memory, error) {
 	for _, c := range m.Calendars {
 		known, _ := memory.Calendar(c.Name)
 		report(m.docs[any(c)], known.Invalid)
+		if note := known.EncodingNote(); note != "" {
+			w.Note("Calendar/%s: %s", c.Name, note)
+		}
 		for _, ignored := range known.Ignored {
 			w.Note("Calendar/%s: an event is ignored: %s", c.Name, ignored)
 		}

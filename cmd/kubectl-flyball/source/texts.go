@@ -3,6 +3,7 @@ package source
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 
 	"github.com/tidwall/gjson"
 	corev1 "k8s.io/api/core/v1"
@@ -23,8 +24,14 @@ func (m *Manifests) texts(namespace string) map[v1alpha1.ConfigMapKey]string {
 }
 
 func addTexts(all map[v1alpha1.ConfigMapKey]string, configMap gjson.Result, namespace string) {
+	name := configMap.Get("metadata.name").Str
+	for key, value := range configMap.Get("binaryData").Map() {
+		if file, err := base64.StdEncoding.DecodeString(value.Str); err == nil {
+			all[v1alpha1.ConfigMapKey{Namespace: namespace, Name: name, Key: key}] = string(file)
+		}
+	}
 	for key, value := range configMap.Get("data").Map() {
-		all[v1alpha1.ConfigMapKey{Namespace: namespace, Name: configMap.Get("metadata.name").Str, Key: key}] = value.Str
+		all[v1alpha1.ConfigMapKey{Namespace: namespace, Name: name, Key: key}] = value.Str
 	}
 }
 

@@ -3,6 +3,7 @@ package feed
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -64,11 +65,12 @@ func TestChangesAreAppliedInOneTransaction(t *testing.T) {
 // file is a reader in which every ConfigMap has the same data.
 type file struct {
 	client.Reader
-	data map[string]string
+	data   map[string]string
+	binary map[string][]byte
 }
 
 func (r file) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
-	obj.(*corev1.ConfigMap).Data = r.data
+	obj.(*corev1.ConfigMap).Data, obj.(*corev1.ConfigMap).BinaryData = r.data, r.binary
 	return nil
 }
 
@@ -87,5 +89,21 @@ func TestAFileIsReadBeforeItsCalendarIsApplied(t *testing.T) {
 		if got, known := w.Snapshot().Calendar("company"); !known || len(got.Invalid) > 0 {
 			t.Errorf("generation %d: known %t, with the errors %v", i+1, known, got.Invalid)
 		}
+	}
+}
+
+// TestAFileThatIsNotUTF8IsRead reads a file from binaryData, where kubectl puts it.
+func TestAFileThatIsNotUTF8IsRead(t *testing.T) {
+	w := world.New(world.Scope("flyball-system", nil))
+	const ics = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:K\xf6ln\nDTSTART:20370701\nEND:VEVENT\nEND:VCALENDAR\n"
+	f := &Feed{world: w, log: logr.Discard(), pending: map[workload.Policy]client.Object{}, changed: make(chan struct{}, 1),
+		reader: file{binary: map[string][]byte{"calendar.ics": []byte(ics)}}}
+	c := &v1alpha1.Calendar{ObjectMeta: metav1.ObjectMeta{Name: "company", UID: "1", Generation: 1}}
+	c.Spec.ICS = &v1alpha1.CalendarICS{ConfigMap: &v1alpha1.ConfigMapKey{Namespace: "ops", Name: "company", Key: "calendar.ics"}}
+	f.gather("Calendar", c, false)
+	f.takeOver(t.Context())
+	got, _ := w.Snapshot().Calendar("company")
+	if st := got.Days.At(time.Date(2037, 7, 1, 12, 0, 0, 0, time.UTC)); st.Name != "company: Köln" || got.Encoding != "Latin-1" {
+		t.Errorf("the state is %+v, the encoding %q, the errors are %v", st, got.Encoding, got.Invalid)
 	}
 }

@@ -108,9 +108,11 @@ func (f *Feed) readText(ctx context.Context, key v1alpha1.ConfigMapKey) (value s
 	case err != nil:
 		return "", fmt.Errorf("read the ConfigMap: %w", err), true
 	}
-	value, ok := cm.Data[key.Key]
-	if !ok {
-		return "", fmt.Errorf("the ConfigMap has no key %s", key.Key), false
+	if value, ok := cm.Data[key.Key]; ok {
+		return value, nil, false
 	}
-	return value, nil, false
+	if value, ok := cm.BinaryData[key.Key]; ok { // kubectl puts a file there that is not UTF-8
+		return string(value), nil, false
+	}
+	return "", fmt.Errorf("the ConfigMap has no key %s", key.Key), false
 }

@@ -70,6 +70,9 @@ func (c *Calendars) Reconcile(ctx context.Context, req reconcile.Request) (recon
 	cal.Status.ObservedGeneration = cal.Generation
 	condition := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Valid", Message: "every day is valid",
 		ObservedGeneration: cal.Generation, LastTransitionTime: metav1.NewTime(now)}
+	if note := found.EncodingNote(); note != "" {
+		condition.Message += "; " + note
+	}
 	if len(found.Invalid) > 0 {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, "InvalidSpec", found.Invalid.ToAggregate().Error()
 	}

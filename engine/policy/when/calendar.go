@@ -55,10 +55,20 @@ func Read(text, timeZone string) *ReadFile {
 type CompiledCalendar struct {
 	// Days is on during the calendar's days and events.
 	Days timeline.Timeline
+	// Encoding is the encoding of the calendar's file, if that is not UTF-8; otherwise empty.
+	Encoding string
 	// Ignored names the ignored events of the calendar's file.
 	Ignored []string
 	// Lost are the ignored events of this calendar and of the included ones.
 	Lost Loss
+}
+
+// EncodingNote returns a note about the encoding of the file; empty: it is UTF-8.
+func (c CompiledCalendar) EncodingNote() string {
+	if c.Encoding == "" {
+		return ""
+	}
+	return "the file is not UTF-8, and is read as " + c.Encoding
 }
 
 // Loss are the ignored events of a calendar.
@@ -85,7 +95,7 @@ func Calendar(name string, spec v1alpha1.CalendarSpec, from Sources, at *field.P
 	if errs = append(errs, es...); len(errs) > 0 {
 		return CompiledCalendar{}, errs
 	}
-	return CompiledCalendar{Days: days, Ignored: file.Problems, Lost: lost(name, spec, file, from)}, nil
+	return CompiledCalendar{Days: days, Encoding: file.Encoding, Ignored: file.Problems, Lost: lost(name, spec, file, from)}, nil
 }
 
 // lost returns the ignored events of a valid calendar and of its includes.

@@ -49,6 +49,8 @@ type File struct {
 	Events []timeline.Event
 	// Lost are the times which the unreadable events may cover. They are at least as long as the events.
 	Lost []timeline.Event
+	// Encoding is the encoding of a file that is not UTF-8; otherwise empty.
+	Encoding string
 	// Problems name the unreadable events, each with its line. The list is cut after 20.
 	Problems []string
 }
@@ -62,7 +64,8 @@ func ParseICS(text string, own *time.Location) (read File, err error) {
 		return read, fmt.Errorf("has %d bytes, where at most %d are read", len(text), MaxICSBytes)
 	}
 	budget := face.NewBudget(maxSteps)
-	root, err := components(strings.TrimPrefix(text, "\ufeff"), budget)
+	text, read.Encoding = decode(text)
+	root, err := components(text, budget)
 	if err != nil {
 		return read, err
 	}

@@ -66,6 +66,8 @@ func (f *file) described(id string) (*time.Location, error) {
 	return nil, fmt.Errorf("the time zone %.64q is no IANA name, and the file has no VTIMEZONE of that name", id)
 }
 
+//go:generate go run ./generate
+
 var offsetForm = regexp.MustCompile(`^\((?:UTC|GMT)[^)]*\)\s*`)
 
 // windowsZone returns the IANA name of a zone of Windows: of a name such as W. Europe Standard Time, or of a displayed name such

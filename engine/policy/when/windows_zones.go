@@ -2,7 +2,7 @@
 
 package when
 
-// windowsZones are the IANA names of zones of Windows, by CLDR (cldr-core@48.2.0, territory 001).
+// windowsZones are the IANA names of zones of Windows, by CLDR (cldr-core@48.2.0, territory 001, UNICODE-LICENSE.txt).
 var windowsZones = map[string]string{
 	"AUS Central Standard Time":       "Australia/Darwin",
 	"AUS Eastern Standard Time":       "Australia/Sydney",
@@ -145,7 +145,7 @@ var windowsZones = map[string]string{
 	"Yukon Standard Time":             "America/Whitehorse",
 }
 
-// displayedZones are the IANA names of zones that Outlook displays, without the offset (node-ical@0.26.1).
+// displayedZones are the IANA names of zones that Outlook displays, without the offset (node-ical@0.26.1, Apache License 2.0).
 var displayedZones = map[string]string{
 	"Abu Dhabi, Muscat":   "Asia/Dubai",
 	"Adelaide":            "Australia/Adelaide",

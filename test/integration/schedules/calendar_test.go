@@ -2,6 +2,7 @@ package schedules
 
 import (
 	"fmt"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -116,10 +117,13 @@ var _ = Describe("A calendar", func() {
 		Expect(meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionEventsIgnored)).To(HaveField("Message",
 			HavePrefix("line 7: DTSTART is \"soon\"")))
 
-		cm.Data["calendar.ics"] = file("20260401")
+		// kubectl puts a file that is not UTF-8 into binaryData.
+		cm.Data, cm.BinaryData = nil, map[string][]byte{"calendar.ics": []byte(strings.ReplaceAll(file("20260401"), "move", "K\xf6ln"))}
 		Expect(scene.Env.Client.Update(scene.Ctx, cm)).To(Succeed())
 		scene.Patch(c, `{"metadata":{"annotations":{"looked-at":"2"}}}`)
 		Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(3))
+		Eventually(ready).Should(HaveField("Message", "every day is valid; the file is not UTF-8, and is read as Latin-1"))
+		Expect(c.Status.Coming).To(ContainElement(v1alpha1.CalendarComing{Date: "2026-04-01", Name: "Köln"}))
 	})
 
 	It("that is deleted makes its schedules invalid, and they change nothing until the calendar is back", func() {
