@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/pods/resize"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -51,6 +53,20 @@ func (l *Loop) announceTakenBack(ref workload.Ref, p *world.Policy, x *subject, 
 	}
 	l.opts.Events.Eventf(p.Object, l.reference(ref), corev1.EventTypeWarning, "TakenBack", "TakeBack",
 		"%s: a roll-out of requests did not become ready and was taken back: %s", ref, st.TakenBack.Message)
+}
+
+// announceFrom stores the numbers in place before the first advice, from which events report changes. Advice may be written
+// before the report is made, and would then count as the beginning.
+func (l *Loop) announceFrom(ref workload.Ref, p *world.Policy, x *subject) {
+	st := x.found.Report.DeepCopy()
+	governed := st.Autoscaler != nil && st.Autoscaler.Name != ""
+	if x.announced.target.values != nil && (x.announced.autoscaler.values != nil || !governed) {
+		return
+	}
+	now := l.opts.Clock.Now()
+	v := decide.Target(l.world.Snapshot(), ref, now, nil)
+	x.has = l.markApplied(ref, p.ID, &v, st, resize.Note{})
+	l.announceChanges(ref, p, x, *st, now)
 }
 
 // announceChanges sends an event on the numbers that have been put in place, or removed, since the last event. A new

@@ -74,8 +74,9 @@ type Callbacks struct {
 
 // Options configure a Loop.
 type Options struct {
-	// Clock is the clock of decisions.
-	Clock clock.PassiveClock
+	// Clock is the clock of decisions. PodClock is the clock for the age of pods: the cluster's time, even if policies are
+	// decided at another time.
+	Clock, PodClock clock.PassiveClock
 	// Resolution is the pause between two measurements.
 	Resolution time.Duration
 	// NoNewPods is true if this manager serves no webhook for created pods.
@@ -105,7 +106,7 @@ type Loop struct {
 	store    *Store
 	audience Callbacks
 	metrics  *Metrics
-	// pods is the clock for the age of pods. It is the cluster's time, even if policies are decided at another time.
+	// pods is the clock for the age of pods.
 	pods clock.PassiveClock
 
 	// subjects are the tuned targets. Only Run uses them.
@@ -130,7 +131,7 @@ type Loop struct {
 // New returns a Loop, which works once it runs.
 func New(w *world.World, m Members, r Resized, meter Meter, store *Store, a Callbacks, metrics *Metrics, opts Options) *Loop {
 	l := &Loop{
-		opts: opts, world: w, members: m, resized: r, meter: meter, store: store, audience: a, metrics: metrics, pods: clock.RealClock{},
+		opts: opts, world: w, members: m, resized: r, meter: meter, store: store, audience: a, metrics: metrics, pods: opts.PodClock,
 		subjects: map[workload.Ref]*subject{}, book: newBook(), news: make(chan struct{}, 1),
 		recallers: make(chan struct{}, recallers),
 	}
@@ -300,6 +301,7 @@ func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p 
 	if x.found.Chose {
 		l.choices++
 	}
+	l.announceFrom(ref, p, x)
 	l.advise(s, ref, p, x)
 	l.report(ctx, ref, p, x)
 	l.note(ref, p.ID, cmp.Or(x.troubles(), l.noNewPods(x)))

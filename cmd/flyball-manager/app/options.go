@@ -59,6 +59,9 @@ type Options struct {
 	Log logr.Logger
 	// Clock is the clock by which policies are decided. No flag sets it; nil means the machine's clock.
 	Clock clock.WithTicker
+	// PodClock is the clock by which a tuning policy counts the age of pods. No flag sets it; nil means the machine's clock,
+	// which is the cluster's.
+	PodClock clock.PassiveClock
 	// Registry receives the metrics. No flag sets it; nil means the registry of controller-runtime, served at
 	// MetricsAddress.
 	Registry prometheus.Registerer
@@ -68,6 +71,9 @@ type Options struct {
 func (o *Options) setDefaults() {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
+	}
+	if o.PodClock == nil {
+		o.PodClock = clock.RealClock{}
 	}
 	if o.Webhook.Evaluate.Rate == 0 {
 		o.Webhook.Evaluate.Rate = evaluateRate
