@@ -264,6 +264,7 @@ func Poll(ctx context.Context, limit time.Duration, check func() error) error {
 type Manager struct {
 	// Registry has its metrics.
 	Registry *prometheus.Registry
+	traffic  *traffic
 	stop     context.CancelFunc
 	done     chan error
 	ended    sync.Once
@@ -275,6 +276,8 @@ type Manager struct {
 type Options struct {
 	// Clock is the clock by which policies are decided. nil means the machine's clock.
 	Clock clock.WithTicker
+	// PodClock is the clock by which a tuning policy counts the age of pods. nil means the machine's clock.
+	PodClock clock.PassiveClock
 	// Config is the client configuration. nil means the administrator's.
 	Config *rest.Config
 	// Pod is the name of the Pod that the manager treats as its own. Empty means none.
@@ -296,7 +299,7 @@ type Options struct {
 // Start runs a manager in this process. It does not wait until the manager is ready.
 func (e *Env) Start(opts Options) *Manager {
 	ctx, stop := context.WithCancel(context.Background())
-	m := &Manager{Registry: prometheus.NewRegistry(), stop: stop, done: make(chan error, 1)}
+	m := &Manager{Registry: prometheus.NewRegistry(), traffic: newTraffic(e.Config), stop: stop, done: make(chan error, 1)}
 	log := logr.Discard()
 	if opts.Log != nil {
 		log = zap.New(zap.UseDevMode(true), zap.WriteTo(opts.Log))
@@ -309,11 +312,14 @@ func (e *Env) Start(opts Options) *Manager {
 	if config == nil {
 		config = e.Config
 	}
+	config = m.traffic.over(config)
+	running.Store(m, nil)
 	go func() {
 		err := app.Run(ctx, config, app.Options{
 			MetricsAddress: "0", HealthAddress: cmp.Or(opts.Health, "0"), Namespace: Namespace, Pod: opts.Pod, Workers: 16,
 			QPS:             -1,
-			ShutdownTimeout: Patience, Log: log, Clock: opts.Clock, Registry: m.Registry, Webhook: opts.Webhook,
+			ShutdownTimeout: Patience, Log: log, Clock: opts.Clock, PodClock: opts.PodClock, Registry: m.Registry,
+			Webhook:         opts.Webhook,
 			UsageResolution: opts.UsageResolution, Prometheus: opts.Prometheus, Notifications: opts.Notifications,
 		})
 		if err != nil && !m.stopped.Load() {
@@ -332,6 +338,7 @@ func (m *Manager) Running() bool { return !m.stopped.Load() }
 // Stop stops the manager and returns its error. A later call returns the same error.
 func (m *Manager) Stop() error {
 	m.stopped.Store(true)
+	running.Delete(m)
 	m.stop()
 	m.ended.Do(func() { m.err = <-m.done })
 	return m.err

@@ -73,6 +73,13 @@ func Start(ctx context.Context, env *harness.Env, opts harness.Options, adapters
 	return m
 }
 
+// Still checks a state once every manager of this process has reacted to all that is stored, and has nothing to do.
+func Still(actual any) AsyncAssertion {
+	GinkgoHelper()
+	Expect(harness.Settle(context.Background())).To(Succeed())
+	return Consistently(actual).WithTimeout(time.Nanosecond)
+}
+
 var namespaces atomic.Int32
 
 // Namespace creates a namespace for the spec, with labels given as pairs, and returns its name.

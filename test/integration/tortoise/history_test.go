@@ -72,13 +72,13 @@ var _ = Describe("A Tortoise", func() {
 			g.Expect(readyOf(ns)(g).Message).To(ContainSubstring("spec.resources[0].min.cpu"))
 		}
 		Eventually(unread).Should(Succeed())
-		Consistently(checkpointOf(ns)).WithTimeout(3 * time.Second).Should(Equal(kept))
+		suite.Still(checkpointOf(ns)).Should(Equal(kept))
 		Expect(m.Stop()).To(Succeed())
 		mark := client.RawPatch(types.MergePatchType, []byte(`{"status":{"conditions":null}}`))
 		Expect(env.Client.Status().Patch(ctx, t, mark)).To(Succeed())
 		manage(clock, t)
 		Eventually(unread).Should(Succeed())
-		Consistently(checkpointOf(ns)).WithTimeout(3 * time.Second).Should(Equal(kept))
+		suite.Still(checkpointOf(ns)).Should(Equal(kept))
 
 		By("repairing it")
 		Expect(env.Client.Patch(ctx, t, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"resources":null}}`)))).To(Succeed())
@@ -101,7 +101,7 @@ var _ = Describe("A Tortoise", func() {
 		}).Should(Succeed())
 		By("reporting it in metrics too, for as long as it lasts")
 		Eventually(appliedMemory(m, ns)).Should(BeNumerically(">", 0))
-		Consistently(appliedMemory(m, ns)).WithTimeout(3 * time.Second).Should(Equal(820.0 * (1 << 20)))
+		still(appliedMemory(m, ns)).Should(Equal(820.0 * (1 << 20)))
 
 		By("scaling it to zero, and then switching tuning off")
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}}

@@ -226,12 +226,12 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 
 		By("writing no pod twice")
 		wrote := resizers(ns)(Default)
-		Consistently(func(g Gomega) {
+		still(func(g Gomega) {
 			by, here := resizers(ns)(g), podsOf(ns)(g)
 			for name, had := range wrote {
 				g.Expect(by[name] == had || here[name].Name == "").To(BeTrue(), name)
 			}
-		}).WithTimeout(3 * time.Second).Should(Succeed())
+		}).Should(Succeed())
 
 		By("deleting it while no manager runs")
 		Expect(m.Stop()).To(Succeed())
@@ -282,7 +282,7 @@ var _ = Describe("A Tortoise that changes pods in place", func() {
 		By("restarting")
 		manage(clock, t)
 		Eventually(func(g Gomega) { g.Expect(string(readyOf(ns)(g).Status)).To(Equal("True")) }).Should(Succeed())
-		Consistently(inTemplate).WithTimeout(5 * time.Second).Should(Succeed())
+		still(inTemplate).Should(Succeed())
 	})
 
 	It("restores pods with mode Off, and when it no longer selects them", func() {

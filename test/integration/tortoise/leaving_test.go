@@ -50,13 +50,13 @@ var _ = Describe("Pods that were changed in place for a Tortoise", func() {
 		snatch(t)
 		// The bounds of the autoscaler are restored meanwhile, so the autoscaler may add pods. They have the values of their
 		// template.
-		Consistently(func(g Gomega) {
+		suite.Still(func(g Gomega) {
 			for name, p := range podsOf(ns)(g) {
 				if changed[name] == p.UID {
 					g.Expect(p.Spec.Containers[0].Resources.Requests.Memory().String()).NotTo(Equal("1Gi"), name)
 				}
 			}
-		}).WithTimeout(3 * time.Second).Should(Succeed())
+		}).Should(Succeed())
 		suite.Remove(ctx, env, sizes)
 		givenBack(ns)
 	})
@@ -97,7 +97,7 @@ var _ = Describe("Pods that were changed in place for a Tortoise", func() {
 		released.Store(true)
 		Eventually(waits(ns)).Should(ContainElement(ContainSubstring("ChangeFreeze/" + ns + "/sizes")))
 		Expect(env.Client.Delete(ctx, t)).To(Succeed())
-		Consistently(asked(ns)).WithTimeout(2 * time.Second).Should(oneChanged)
+		suite.Still(asked(ns)).Should(oneChanged)
 		suite.Remove(ctx, env, sizes)
 		givenBack(ns)
 	})

@@ -111,7 +111,7 @@ var _ = Describe("A Tortoise whose pods are created", func() {
 		Eventually(namespacesSent).Should(Equal([]string{ns}))
 		Eventually(func(g Gomega) { g.Expect(recommendation(ns, "web")(g).NewPods).NotTo(BeNil()) }).Should(Succeed())
 		Expect(owned(&appsv1.Deployment{}, ns, "web")(Default)).To(Equal(before))
-		Consistently(asked(ns)).WithTimeout(2 * time.Second).Should(And(HaveLen(1), HaveKey(own)))
+		still(asked(ns)).Should(And(HaveLen(1), HaveKey(own)))
 
 		By("editing and deleting the configuration")
 		comesBack(func(c *admissionregistrationv1.MutatingWebhookConfiguration) error {

@@ -17,6 +17,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
 )
 
@@ -94,14 +95,13 @@ var _ = Describe("A Tortoise beside other policies", func() {
 			g.Expect(schedule.Status.State).To(Equal("Asleep"))
 		}).Should(Succeed())
 		for range 4 {
-			clock.Step(time.Minute) // long enough for the manager to look again between two of them
-			time.Sleep(2 * time.Second)
+			step(clock, time.Minute)
 		}
 		clock.Step(20 * time.Minute)
-		Consistently(func(g Gomega) {
+		still(func(g Gomega) {
 			g.Expect(replicasOf(ns)(g)).To(BeEquivalentTo(0))
 			g.Expect(phaseOf(ns, "web")(g)).To(Equal("Working"))
-		}).WithTimeout(5 * time.Second).Should(Succeed())
+		}).Should(Succeed())
 
 		suite.Remove(ctx, env, schedule)
 		Eventually(replicasOf(ns)).Should(BeNumerically(">=", 7))
@@ -184,9 +184,13 @@ var _ = Describe("A Tortoise that sees pods start", func() {
 	It("learns the start time", func() {
 		ns := suite.Namespace(ctx, env)
 		Expect(env.Apply(ctx, fmt.Appendf(nil, deployment, ns, "web"))).To(Succeed())
-		clock := clocktesting.NewFakeClock(noon)
-		start(clock)
+		clock, pods := clocktesting.NewFakeClock(noon), harness.NewLeadingClock(0)
+		opts := optionsAt(clock)
+		opts.PodClock = pods
+		suite.Start(ctx, env, opts, adapters...)
 		newTortoise(ns, v1alpha1.TortoiseOff)
+		Eventually(recommendation(ns, "web")).ShouldNot(BeZero())
+		pods.Step(time.Minute) // the start of pods that are created from now on counts, and all ready pods are measured
 		Eventually(func(g Gomega) string {
 			clock.Step(time.Second)
 			return phaseOf(ns, "web")(g)
@@ -229,11 +233,10 @@ var _ = Describe("A Tortoise whose autoscaler cannot read its metrics", func() {
 			g.Expect(h.Status.Conditions).To(ContainElement(And(HaveField("Type", autoscalingv2.ScalingActive),
 				HaveField("Status", corev1.ConditionFalse))))
 		}).Should(Succeed())
-		// The clock moves so slowly that there is a measurement in every minute.
 		Eventually(func(g Gomega) {
-			clock.Step(30 * time.Second)
+			step(clock, 30*time.Second) // so that there is a measurement in every minute
 			g.Expect(phaseOf(ns, "web")(g)).To(Equal("Emergency"))
-		}).WithTimeout(5 * time.Minute).WithPolling(12 * time.Second).Should(Succeed())
+		}).Should(Succeed())
 		Expect(phaseOf(ns, "plain")(Default)).To(Equal("Working"))
 		Eventually(func(g Gomega) {
 			g.Expect(*hpa(ns)(g).MinReplicas).To(BeNumerically(">=", replicasOf(ns)(g)))

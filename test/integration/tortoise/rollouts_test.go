@@ -83,7 +83,7 @@ var _ = Describe("A Tortoise over several targets", func() {
 
 		pause(first[0], "false")
 		Eventually(changed).Should(HaveLen(2))
-		Consistently(changed).WithTimeout(3 * time.Second).Should(HaveLen(2))
+		still(changed).Should(HaveLen(2))
 
 		clock.Step(10 * time.Minute)
 		Eventually(changed).Should(HaveLen(3))
@@ -94,13 +94,13 @@ var _ = Describe("A Tortoise over several targets", func() {
 		Expect(m.Stop()).To(Succeed())
 		m = manage(clocktesting.NewFakeClock(noon.Add(3*time.Hour)), tuned)
 		Eventually(tunedMemory(m, ns, "proposed")).Should(HaveLen(len(names))) // it has looked at all of them
-		Consistently(func(g Gomega) {
+		still(func(g Gomega) {
 			for _, name := range names {
 				if name != first[0] {
 					g.Expect(requests(ns, name)(g)).To(HaveKeyWithValue("memory", "820Mi"), name)
 				}
 			}
-		}).WithTimeout(2 * time.Second).Should(Succeed())
+		}).Should(Succeed())
 		for _, name := range names {
 			pause(name, "false")
 		}
@@ -167,13 +167,13 @@ var _ = Describe("A Tortoise over several targets", func() {
 			g.Expect(recommendation(ns, second)(g).Waiting).To(ContainSubstring(others))
 			g.Expect(waits(ns)(g)).To(ContainElement(ContainSubstring(others)))
 		}).Should(Succeed())
-		Consistently(changed).WithTimeout(3 * time.Second).Should(Equal([]string{first}))
+		still(changed).Should(Equal([]string{first}))
 
 		By("restarting the manager while the node changes a pod")
 		Expect(m.Stop()).To(Succeed())
 		manage(clock, t)
 		Eventually(func(g Gomega) { g.Expect(recommendation(ns, second)(g).Waiting).To(ContainSubstring(others)) }).Should(Succeed())
-		Consistently(changed).WithTimeout(3 * time.Second).Should(Equal([]string{first}))
+		still(changed).Should(Equal([]string{first}))
 
 		By("letting the nodes continue")
 		released.Store(true)
@@ -184,7 +184,7 @@ var _ = Describe("A Tortoise over several targets", func() {
 		released.Store(false)
 		Expect(env.Client.Delete(ctx, t)).To(Succeed())
 		Eventually(changed).Should(HaveLen(8))
-		Consistently(changed).WithTimeout(3 * time.Second).Should(And(HaveLen(8), ContainElements("a", "b")))
+		suite.Still(changed).Should(And(HaveLen(8), ContainElements("a", "b")))
 		released.Store(true)
 		Eventually(func() error { return suite.Vanished(ctx, env, t) }).Should(Succeed())
 		Expect(changed(Default)).To(BeEmpty())
@@ -231,7 +231,7 @@ var _ = Describe("A Tortoise over several targets", func() {
 			g.Expect(recommendation(ns, "a")(g).Waiting).To(waited)
 			g.Expect(waits(ns)(g)).To(ContainElement(waited))
 		}).Should(Succeed())
-		Consistently(inTemplate).WithTimeout(3 * time.Second).Should(Equal("1Gi"))
+		still(inTemplate).Should(Equal("1Gi"))
 		Expect(env.Patch(ctx, none, `{"spec":{"maxUnavailable":1}}`)).To(Succeed())
 		Eventually(inTemplate).ShouldNot(Equal("1Gi"))
 		Eventually(func(g Gomega) { g.Expect(waits(ns)(g)).To(BeEmpty()) }).Should(Succeed())
@@ -254,7 +254,7 @@ var _ = Describe("A Tortoise over several targets", func() {
 			g.Expect(recommendation(ns, "web")(g).Waiting).To(waited)
 			g.Expect(waits(ns)(g)).To(ContainElement(waited))
 		}).Should(Succeed())
-		Consistently(asked(ns)).WithTimeout(3 * time.Second).Should(Equal(map[string]int{own: 5}))
+		still(asked(ns)).Should(Equal(map[string]int{own: 5}))
 		Expect(env.Client.Delete(ctx, open)).To(Succeed())
 		Eventually(asked(ns)).ShouldNot(HaveKey(own))
 

@@ -53,10 +53,10 @@ var _ = Describe("A Tortoise whose namespace has bounds", func() {
 					g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "tuned"}, &t)).To(Succeed())
 					g.Expect(t.Status.Waiting).To(ContainElement(And(HaveField("Name", "web"), HaveField("Message", ContainSubstring(why)))))
 				}).Should(Succeed())
-				Consistently(func(g Gomega) {
+				still(func(g Gomega) {
 					g.Expect(requests(ns, "web")(g)).To(And(HaveKeyWithValue("memory", "64Mi"), HaveKeyWithValue("limit", "1Gi")))
 					g.Expect(uids(ns)(g)).To(Equal(before))
-				}).WithTimeout(2 * time.Second).Should(Succeed())
+				}).Should(Succeed())
 			}
 			waitsFor("container main: 125Mi of memory, limited to 2000Mi, above the 1Gi of LimitRange most")
 
@@ -101,7 +101,7 @@ var _ = Describe("A Tortoise whose namespace has bounds", func() {
 		manage(clocktesting.NewFakeClock(noon.Add(time.Minute)), t)
 		Eventually(waits(ns)).Should(ContainElement(ContainSubstring("container main: 820Mi of memory, limited to 2Gi, more than 2 times " +
 			"that, which LimitRange ratio allows")))
-		Consistently(uids(ns)).WithTimeout(2 * time.Second).Should(Equal(before))
+		still(uids(ns)).Should(Equal(before))
 
 		By("letting limits follow")
 		Expect(env.Patch(ctx, t, `{"spec":{"vertical":{"limits":"Ratio"}}}`)).To(Succeed())

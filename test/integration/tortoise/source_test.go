@@ -49,14 +49,16 @@ func recordedOf(namespace, name string, from time.Time, silent *atomic.Bool) rec
 }
 
 // served starts a Prometheus with the series of both Deployments. The returned function begin starts a manager that
-// uses it.
-func served(fake *recordedtest.Fake, clock *clocktesting.FakeClock) (begin func() *harness.Manager, host string) {
+// uses it. The time between failed reads is counted by the clock pods.
+func served(fake *recordedtest.Fake, clock *clocktesting.FakeClock) (begin func() *harness.Manager, pods *harness.LeadingClock,
+	host string) {
 	GinkgoHelper()
 	server := httptest.NewServer(fake)
 	DeferCleanup(server.Close)
-	opts := optionsAt(clock)
+	opts, pods := optionsAt(clock), harness.NewLeadingClock(time.Minute)
+	opts.PodClock = pods
 	opts.Prometheus = app.PrometheusOptions{Address: strings.Replace(server.URL, "http://", "http://me:secret@", 1)}
-	return func() *harness.Manager { return suite.Start(ctx, env, opts, adapters...) }, strings.TrimPrefix(server.URL, "http://")
+	return func() *harness.Manager { return suite.Start(ctx, env, opts, adapters...) }, pods, strings.TrimPrefix(server.URL, "http://")
 }
 
 func fromPrometheus(s *v1alpha1.TortoiseSpec) { s.History.Source = v1alpha1.HistoryPrometheus }
@@ -79,7 +81,7 @@ var _ = Describe("A Tortoise whose source is Prometheus", func() {
 			ownWeb := owned(&appsv1.Deployment{}, ns, "web")(Default)
 			ownHPA := owned(&autoscalingv2.HorizontalPodAutoscaler{}, ns, "web")(Default)
 			clock := clocktesting.NewFakeClock(noon)
-			begin, _ := served(fake, clock)
+			begin, _, _ := served(fake, clock)
 			m := begin()
 			t := newTortoise(ns, v1alpha1.TortoiseAuto, fromPrometheus)
 			for _, name := range []string{"web", "plain"} {
@@ -112,10 +114,10 @@ var _ = Describe("A Tortoise whose source is Prometheus", func() {
 			asked := fake.Ranges()
 			m = begin()
 			Eventually(func(g Gomega) { g.Expect(string(readyOf(ns)(g).Status)).To(Equal("True")) }).Should(Succeed())
-			Consistently(func(g Gomega) {
+			still(func(g Gomega) {
 				g.Expect(phaseOf(ns, "web")(g)).To(Equal("Working"))
 				g.Expect(fake.Ranges()).To(Equal(asked))
-			}).WithTimeout(5 * time.Second).Should(Succeed())
+			}).Should(Succeed())
 			suite.Remove(ctx, env, t)
 			Eventually(owned(&appsv1.Deployment{}, ns, "web")).Should(MatchJSON(ownWeb))
 			Eventually(owned(&autoscalingv2.HorizontalPodAutoscaler{}, ns, "web")).Should(MatchJSON(ownHPA))
@@ -126,7 +128,7 @@ var _ = Describe("A Tortoise whose source is Prometheus", func() {
 		silent := new(atomic.Bool)
 		ns, fake := both(noon.Add(-10*time.Minute), silent)
 		clock := clocktesting.NewFakeClock(noon)
-		begin, _ := served(fake, clock)
+		begin, _, _ := served(fake, clock)
 		begin()
 		newTortoise(ns, v1alpha1.TortoiseAuto, fromPrometheus)
 		phases := func(want string) {
@@ -146,9 +148,9 @@ var _ = Describe("A Tortoise whose source is Prometheus", func() {
 		stepUntil := func(check func(Gomega)) {
 			GinkgoHelper()
 			Eventually(func(g Gomega) {
-				clock.Step(time.Minute)
+				step(clock, time.Minute)
 				check(g)
-			}).WithTimeout(4 * time.Minute).WithPolling(3 * time.Second).Should(Succeed())
+			}).Should(Succeed())
 		}
 		is := func(name, want string) func(Gomega) {
 			return func(g Gomega) { g.Expect(phaseOf(ns, name)(g)).To(Equal(want)) }
@@ -175,7 +177,7 @@ var _ = Describe("A Tortoise whose source is Prometheus", func() {
 			ns, fake := both(noon.Add(-3*24*time.Hour), new(atomic.Bool))
 			fake.Down(true)
 			clock := clocktesting.NewFakeClock(noon)
-			begin, host := served(fake, clock)
+			begin, pods, host := served(fake, clock)
 			begin()
 			newTortoise(ns, v1alpha1.TortoiseOff, fromPrometheus)
 			Eventually(readyOf(ns)).Should(And(HaveField("Status", BeEquivalentTo("False")),
@@ -185,8 +187,9 @@ var _ = Describe("A Tortoise whose source is Prometheus", func() {
 				return phaseOf(ns, "web")(g)
 			}).Should(Equal("GatheringData"))
 			fake.Down(false)
+			pods.Step(time.Hour) // longer than the pause after a failed read
 			for _, name := range []string{"web", "plain"} {
-				Eventually(phaseOf(ns, name)).WithTimeout(5 * time.Minute).Should(Equal("Working"))
+				Eventually(phaseOf(ns, name)).Should(Equal("Working"))
 			}
 			Eventually(readyOf(ns)).Should(HaveField("Status", BeEquivalentTo("True")))
 		})

@@ -37,13 +37,14 @@ var (
 	ctx context.Context
 	// binary is the path of the manager's program.
 	binary string
+	// realMetrics leads the metrics API to the metrics server, until the returned function is called.
+	realMetrics func(context.Context) (back func() error, err error)
 )
 
 func TestTortoise(t *testing.T) {
-	// Metrics are ten seconds apart, and a pod counts once it has been ready for thirty.
 	RegisterFailHandler(Fail)
 	SetDefaultEventuallyTimeout(3 * harness.Patience)
-	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
+	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
 	RunSpecs(t, "Tortoise")
 }
 
@@ -61,7 +62,10 @@ var _ = BeforeSuite(func() {
 	}
 	Expect(env.AwaitCRDs(ctx)).To(Succeed())
 	Expect(env.InstallAdapters(ctx, adapters...)).To(Succeed())
-	var err error
+	usage, err := env.ServeUsage(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(usage.Close)
+	realMetrics = usage.Real
 	binary, err = env.Build(ctx, GinkgoT().TempDir())
 	Expect(err).NotTo(HaveOccurred())
 })
@@ -80,7 +84,7 @@ func openCRD(kind []string) []byte {
 // noon is the instant at which the clocks of managers begin, on a Monday.
 var noon = time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 
-// start runs a manager that measures every second and whose clock stands still.
+// start runs a manager that measures five times a second and whose clock stands still.
 func start(clock *clocktesting.FakeClock) *harness.Manager {
 	GinkgoHelper()
 	return suite.Start(ctx, env, optionsAt(clock), adapters...)
@@ -331,7 +335,29 @@ func contains(all []string, part string) bool {
 	return false
 }
 
-// optionsAt returns the options of a manager that measures every second and whose clock stands still.
+// optionsAt returns the options of a manager that measures five times a second and whose clock stands still. Pods that are
+// ready count as ready for long, so their usage counts at once.
 func optionsAt(clock *clocktesting.FakeClock) harness.Options {
-	return harness.Options{Clock: clock, UsageResolution: time.Second, Log: GinkgoWriter}
+	return harness.Options{Clock: clock, PodClock: harness.NewLeadingClock(time.Minute), UsageResolution: 200 * time.Millisecond,
+		Log: GinkgoWriter}
+}
+
+// measured waits until the manager has measured and used the usage of pods since the call.
+func measured() {
+	GinkgoHelper()
+	Expect(harness.Measured(ctx)).To(Succeed())
+}
+
+// step moves a clock, and waits until the manager has measured and used the usage of pods since.
+func step(clock *clocktesting.FakeClock, d time.Duration) {
+	GinkgoHelper()
+	clock.Step(d)
+	measured()
+}
+
+// still checks a state once the manager has measured, has decided for all that is stored, and has nothing to do.
+func still(actual any) AsyncAssertion {
+	GinkgoHelper()
+	measured()
+	return suite.Still(actual)
 }

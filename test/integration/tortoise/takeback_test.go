@@ -102,9 +102,9 @@ var _ = Describe("A roll-out of requests that does not become ready", func() {
 			Eventually(available).Should(BeNumerically("<", 5))
 			By("waiting for ten minutes since the last pod became ready")
 			Eventually(func(g Gomega) {
-				clock.Step(time.Minute)
+				step(clock, time.Minute)
 				g.Expect(memory(g)).To(Equal("64Mi"))
-			}).WithPolling(2 * time.Second).Should(Succeed())
+			}).Should(Succeed())
 			Eventually(available).Should(BeEquivalentTo(5))
 			isTold := func(g Gomega) {
 				st := told(g)
@@ -124,7 +124,7 @@ var _ = Describe("A roll-out of requests that does not become ready", func() {
 			m = harnessAt(clock.Now().Add(3*time.Hour), t)
 			Eventually(isTold).Should(Succeed())
 			Eventually(tunedMemory(m, ns, "proposed")).ShouldNot(BeEmpty()) // it has looked
-			Consistently(memory).WithTimeout(3 * time.Second).Should(Equal("64Mi"))
+			still(memory).Should(Equal("64Mi"))
 
 			By("editing the policy")
 			Expect(env.Patch(ctx, t, `{"spec":{"vertical":{"maxStepUp":"90%"}}}`)).To(Succeed())

@@ -19,6 +19,10 @@ import (
 
 var _ = Describe("A Tortoise with mode Off", func() {
 	It("recommends for a Deployment with an autoscaler and for one without, and writes neither", func() {
+		By("reading the metrics server of Kubernetes, unlike the other specs")
+		back, err := realMetrics(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(func() { Expect(back()).To(Succeed()) })
 		ns := web()
 		Expect(env.Apply(ctx, fmt.Appendf(nil, deployment, ns, "plain"))).To(Succeed())
 		before := map[string]string{}
@@ -27,7 +31,9 @@ var _ = Describe("A Tortoise with mode Off", func() {
 		}
 		before["hpa"] = owned(&autoscalingv2.HorizontalPodAutoscaler{}, ns, "web")(Default)
 		clock := clocktesting.NewFakeClock(noon)
-		start(clock)
+		opts := optionsAt(clock)
+		opts.PodClock = nil // pods count once they have been ready for half a minute
+		suite.Start(ctx, env, opts, adapters...)
 		t := newTortoise(ns, v1alpha1.TortoiseOff)
 
 		for _, name := range []string{"web", "plain"} {
@@ -147,14 +153,14 @@ var _ = Describe("A Tortoise with mode Auto", Ordered, func() {
 			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(t), t)).To(Succeed())
 			g.Expect(t.Status.Phase).To(Equal("Working"))
 		}).Should(Succeed())
-		Consistently(func(g Gomega) {
+		still(func(g Gomega) {
 			st := recommendation(ns, "web")(g)
 			g.Expect(st.Phase).To(Equal("Working"))
 			g.Expect(st.Containers[0].Memory.Recommended).To(Equal(numbers.Containers[0].Memory.Recommended))
 			g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "web"}, &d)).To(Succeed())
 			g.Expect(d.Spec.Template).To(Equal(template)) // the autoscaler sets the replicas
 			g.Expect(hpa(ns)(g).Metrics).To(Equal(set.Metrics))
-		}).WithTimeout(15 * time.Second).Should(Succeed())
+		}).Should(Succeed())
 		Expect(m.Stop()).To(Succeed())
 	})
 
@@ -168,9 +174,9 @@ var _ = Describe("A Tortoise with mode Auto", Ordered, func() {
 		// The time without a measurement counts from the instant when this manager first saw the pods. This may still be to
 		// come.
 		Eventually(func(g Gomega) {
-			clock.Step(time.Minute)
+			step(clock, time.Minute)
 			g.Expect(phaseOf(ns, "web")(g)).To(Equal("Emergency"))
-		}).WithPolling(time.Second).Should(Succeed())
+		}).Should(Succeed())
 		for range 12 { // into the night, when the history needs less
 			clock.Step(time.Hour)
 			Eventually(func(g Gomega) {

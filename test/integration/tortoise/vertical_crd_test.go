@@ -79,7 +79,7 @@ var _ = Describe("A Tortoise that loses the kind VerticalPodAutoscaler", Label("
 			g.Expect(requests(ns, "web")(g)).NotTo(HaveKeyWithValue("memory", "1Gi"))
 			g.Expect(readyOf(ns)(g)).To(HaveField("Status", BeEquivalentTo("True")))
 		}
-		Eventually(sized).WithPolling(time.Second).Should(Succeed())
+		Eventually(sized).Should(Succeed())
 		before := made(ns)(Default)
 
 		By("removing the kind")
@@ -89,11 +89,11 @@ var _ = Describe("A Tortoise that loses the kind VerticalPodAutoscaler", Label("
 		Expect(readyOf(other)(Default)).To(HaveField("Status", BeEquivalentTo("True")), "it needs none")
 		memory := func(g Gomega) string { return requests(ns, "web")(g)["memory"] }
 		inPlace := memory(Default)
-		Consistently(func(g Gomega) {
-			clock.Step(time.Second)
-			g.Expect(memory(g)).To(Equal(inPlace))
-			g.Expect(readyOf(ns)(g)).To(HaveField("Reason", "NoVerticalPodAutoscalers"))
-		}).WithTimeout(5 * time.Second).WithPolling(time.Second).Should(Succeed())
+		for range 5 {
+			step(clock, time.Second)
+			Expect(memory(Default)).To(Equal(inPlace))
+			Expect(readyOf(ns)(Default)).To(HaveField("Reason", "NoVerticalPodAutoscalers"))
+		}
 		Expect(inPlace).NotTo(Equal("1Gi"))
 
 		By("restoring it")
@@ -103,7 +103,7 @@ var _ = Describe("A Tortoise that loses the kind VerticalPodAutoscaler", Label("
 			recommends(g, verticals(ns)(g)[0], "1500Mi") // the recommender may be back, and say something else
 			sized(g)
 			g.Expect(requests(ns, "web")(g)).To(HaveKeyWithValue("memory", "1500Mi"))
-		}).WithPolling(time.Second).Should(Succeed())
+		}).Should(Succeed())
 
 		By("deleting the policy while the kind is away")
 		back = withoutVerticals()

@@ -71,7 +71,7 @@ var _ = Describe("A Tortoise beside VerticalPodAutoscalers", Label("vertical"), 
 			g.Expect(st.Containers[0].Memory.Reason).To(ContainSubstring("VerticalPodAutoscaler " + made.GetName() + " recommends"))
 			g.Expect(st.Containers[0].Memory.Applied).To(BeTrue())
 			g.Expect(requests(ns, "web")(g)).NotTo(HaveKeyWithValue("memory", "1Gi"))
-		}).WithPolling(time.Second).Should(Succeed())
+		}).Should(Succeed())
 		reader, err := measure.NewVerticals(env.Config, time.Minute)
 		Expect(err).NotTo(HaveOccurred())
 		all, err := reader.List(ctx)
@@ -115,7 +115,7 @@ var _ = Describe("A Tortoise beside VerticalPodAutoscalers", Label("vertical"), 
 		Eventually(names).Should(ConsistOf("theirs"), "beside somebody else's none stays that was made")
 		Expect(owned(&appsv1.Deployment{}, ns, "web")(Default)).To(MatchJSON(ownWeb))
 		suite.Remove(ctx, env, t)
-		Consistently(names).WithTimeout(3 * time.Second).Should(ConsistOf("theirs"))
+		suite.Still(names).Should(ConsistOf("theirs"))
 	})
 
 	It("names an acting one of another owner, leaves requests to it, and tunes them once it stops acting", func() {
@@ -128,7 +128,7 @@ var _ = Describe("A Tortoise beside VerticalPodAutoscalers", Label("vertical"), 
 		Eventually(readyOf(ns)).Should(And(HaveField("Reason", "TargetsFailed"),
 			HaveField("Message", ContainSubstring("VerticalPodAutoscaler theirs (update mode Recreate)"))))
 		Eventually(func(g Gomega) { g.Expect(*hpa(ns)(g).MinReplicas).NotTo(BeEquivalentTo(5)) }).Should(Succeed())
-		Consistently(owned(&appsv1.Deployment{}, ns, "web")).WithTimeout(5 * time.Second).Should(MatchJSON(ownWeb))
+		still(owned(&appsv1.Deployment{}, ns, "web")).Should(MatchJSON(ownWeb))
 		foreign(ns, "Off")
 		Eventually(requests(ns, "web")).ShouldNot(HaveKeyWithValue("memory", "1Gi"))
 		Eventually(readyOf(ns)).Should(HaveField("Status", BeEquivalentTo("True")))
@@ -141,7 +141,7 @@ var _ = Describe("A Tortoise beside VerticalPodAutoscalers", Label("vertical"), 
 		newTortoise(ns, v1alpha1.TortoiseAuto, fromVertical(false))
 		Eventually(readyOf(ns)).Should(And(HaveField("Reason", "TargetsFailed"),
 			HaveField("Message", ContainSubstring("none is for it: requests stay"))))
-		Consistently(verticals(ns)).WithTimeout(3 * time.Second).Should(BeEmpty())
+		still(verticals(ns)).Should(BeEmpty())
 		Expect(requests(ns, "web")(Default)).To(HaveKeyWithValue("memory", "1Gi"))
 	})
 })

@@ -1,0 +1,330 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/client-go/rest"
+)
+
+// traffic observes the requests of a manager in this process.
+type traffic struct {
+	// config is the administrator's.
+	config *rest.Config
+
+	mu sync.Mutex
+	// begun is the number of requests by path. open is the number of requests without a full answer, besides watches.
+	// writes is the number of requests that are no reads.
+	begun   map[string]int
+	open    int
+	writes  int
+	watches map[*stream]bool
+}
+
+// stream is a running watch.
+type stream struct {
+	of *traffic
+	// query selects the objects. It is the watch's own, as a list.
+	path  string
+	query url.Values
+	body  io.ReadCloser
+	rest  []byte
+	// seen is the last resourceVersion that the manager has read.
+	seen uint64
+}
+
+func newTraffic(config *rest.Config) *traffic {
+	return &traffic{config: config, begun: map[string]int{}, watches: map[*stream]bool{}}
+}
+
+// over returns the configuration of a client whose requests are observed. Answers are JSON, of which a stream can be read
+// without its types.
+func (t *traffic) over(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.AcceptContentTypes = "application/json"
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return tap{t, next} })
+	return config
+}
+
+type tap struct {
+	*traffic
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t tap) RoundTrip(r *http.Request) (*http.Response, error) {
+	query := r.URL.Query()
+	isWatch := query.Get("watch") != "" && query.Get("watch") != "false"
+	t.begin(r, isWatch)
+	answer, err := t.next.RoundTrip(r)
+	switch {
+	case isWatch && err == nil && answer.StatusCode == http.StatusOK && isJSON(answer):
+		answer.Body = t.newStream(r.URL.Path, query, answer.Body)
+	case isWatch: // refused, and to be tried again
+	case err != nil:
+		t.end()
+	default:
+		answer.Body = &ended{ReadCloser: answer.Body, end: sync.OnceFunc(t.end)}
+	}
+	return answer, err
+}
+
+func isJSON(answer *http.Response) bool {
+	return strings.HasPrefix(answer.Header.Get("Content-Type"), "application/json")
+}
+
+func (t *traffic) begin(r *http.Request, isWatch bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.begun[r.URL.Path]++
+	if !isWatch {
+		t.open++
+	}
+	if r.Method != http.MethodGet {
+		t.writes++
+	}
+}
+
+func (t *traffic) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.open--
+}
+
+// ended is the body of an answer, which calls end once it is closed.
+type ended struct {
+	io.ReadCloser
+	end func()
+}
+
+func (e *ended) Close() error {
+	defer e.end()
+	return e.ReadCloser.Close()
+}
+
+func (t *traffic) newStream(path string, query url.Values, body io.ReadCloser) *stream {
+	s := &stream{of: t, path: path, query: url.Values{}, body: body, seen: number(query.Get("resourceVersion"))}
+	if query.Get("sendInitialEvents") == "true" {
+		s.seen = 0 // the objects of the list come as events
+	}
+	for _, selector := range []string{"labelSelector", "fieldSelector"} {
+		if query.Get(selector) != "" {
+			s.query.Set(selector, query.Get(selector))
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.watches[s] = true
+	return s
+}
+
+// number returns a resourceVersion as a number. Since Kubernetes 1.35 clients may compare them.
+func number(resourceVersion string) uint64 {
+	n, _ := strconv.ParseUint(resourceVersion, 10, 64) // empty: 0
+	return n
+}
+
+// Read implements io.Reader. It notes the events in the bytes that the manager reads: one JSON object a line.
+func (s *stream) Read(p []byte) (int, error) {
+	n, err := s.body.Read(p)
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	s.rest = append(s.rest, p[:n]...)
+	for {
+		line, rest, whole := bytes.Cut(s.rest, []byte("\n"))
+		if !whole {
+			break
+		}
+		s.seen = max(s.seen, number(gjson.GetBytes(line, "object.metadata.resourceVersion").Str))
+		s.rest = append(s.rest[:0], rest...)
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (s *stream) Close() error {
+	s.of.mu.Lock()
+	delete(s.of.watches, s)
+	s.of.mu.Unlock()
+	return s.body.Close()
+}
+
+// behind returns an error if a watch has not delivered the newest object of its list yet.
+func (t *traffic) behind(ctx context.Context, client *http.Client) error {
+	t.mu.Lock()
+	watches := make([]*stream, 0, len(t.watches))
+	for s := range t.watches {
+		watches = append(watches, s)
+	}
+	t.mu.Unlock()
+	newest := map[string]uint64{}
+	for _, s := range watches {
+		list := t.config.Host + s.path + "?" + s.query.Encode()
+		if _, known := newest[list]; !known {
+			n, err := newestOf(ctx, client, list)
+			if err != nil {
+				return err
+			}
+			newest[list] = n
+		}
+		t.mu.Lock()
+		seen := s.seen
+		t.mu.Unlock()
+		if seen < newest[list] {
+			return fmt.Errorf("the watch of %s has delivered resourceVersion %d, and %d is stored", s.path, seen, newest[list])
+		}
+	}
+	return nil
+}
+
+// newestOf returns the largest resourceVersion of the objects in a list.
+func newestOf(ctx context.Context, client *http.Client, list string) (newest uint64, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, list, nil)
+	if err != nil {
+		return 0, fmt.Errorf("list %s: %w", list, err)
+	}
+	r.Header.Set("Accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1")
+	answer, err := client.Do(r)
+	if err != nil {
+		return 0, fmt.Errorf("list %s: %w", list, err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	raw, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusNotFound {
+		return 0, fmt.Errorf("list %s: %s, %w", list, answer.Status, err)
+	}
+	gjson.GetBytes(raw, "items.#.metadata.resourceVersion").ForEach(func(_, v gjson.Result) bool {
+		newest = max(newest, number(v.Str))
+		return true
+	})
+	return newest, nil
+}
+
+// idle returns an error if a request of the manager is under way, or if a goroutine of this process can run. The caller
+// runs itself.
+func (t *traffic) idle() error {
+	t.mu.Lock()
+	open := t.open
+	t.mu.Unlock()
+	if open > 0 {
+		return fmt.Errorf("%d requests are under way", open)
+	}
+	states := []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}, {Name: "/sched/goroutines/running:goroutines"}}
+	metrics.Read(states)
+	if runnable, running := states[0].Value.Uint64(), states[1].Value.Uint64(); runnable > 0 || running > 1 {
+		return fmt.Errorf("%d goroutines can run, and %d run", runnable, running)
+	}
+	return nil
+}
+
+func (t *traffic) written() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.writes
+}
+
+// quietLooks is the number of successive looks, a millisecond apart, at which a manager has to be idle. They last longer than
+// its short pauses, such as that for a watch that is behind a write. On a busy machine the looks are rarer, as is the work of
+// the manager in the same process, so no result depends on the speed of the machine.
+const quietLooks = 100
+
+// Settle returns once the manager has reacted to everything that is stored now: its watches have delivered the newest
+// object of each list, no goroutine can run, no request is under way, and nothing was written meanwhile. Work that waits
+// for longer than a tenth of a second, such as the retry of a failed write, may be left.
+func (m *Manager) Settle(ctx context.Context) error {
+	client, err := rest.HTTPClientFor(m.traffic.config)
+	if err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	return Poll(ctx, Patience, func() error {
+		if m.stopped.Load() {
+			return nil
+		}
+		before := m.traffic.written()
+		if err := m.traffic.behind(ctx, client); err != nil {
+			return err
+		}
+		if err := m.traffic.quiet(ctx); err != nil {
+			return err
+		}
+		if now := m.traffic.written(); now != before {
+			return fmt.Errorf("the manager has written %d times meanwhile", now-before)
+		}
+		return nil
+	})
+}
+
+// quiet returns nil once the manager was idle at quietLooks successive looks.
+func (t *traffic) quiet(ctx context.Context) error {
+	var last error
+	for looks, quiet := 0, 0; quiet < quietLooks; looks++ {
+		if looks > 20*quietLooks {
+			return last
+		}
+		if err := t.idle(); err != nil {
+			last, quiet = err, 0
+		} else {
+			quiet++
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), last)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// running are the managers in this process that were not asked to stop.
+var running sync.Map
+
+// Settle calls Manager.Settle for all managers that run in this process. It is an error if there is none.
+func Settle(ctx context.Context) error {
+	err := errors.New("no manager runs in this process")
+	running.Range(func(m, _ any) bool {
+		err = m.(*Manager).Settle(ctx)
+		return err == nil
+	})
+	return err
+}
+
+// verticals is the path at which the tuning loop reads VerticalPodAutoscalers, once in each round with a tuned target.
+const verticals = "/apis/autoscaling.k8s.io/v1/verticalpodautoscalers"
+
+// Measured returns once a manager in this process has measured the usage of pods after the call, and has used the
+// measurement for all tuned targets: only then it begins another round.
+func Measured(ctx context.Context) error {
+	before := rounds()
+	return Poll(ctx, Patience, func() error {
+		for m, n := range rounds() {
+			if n >= before[m]+2 {
+				return nil
+			}
+		}
+		return errors.New("no manager has measured the usage of pods")
+	})
+}
+
+// rounds returns the number of measurements that each manager has begun.
+func rounds() map[*Manager]int {
+	all := map[*Manager]int{}
+	running.Range(func(key, _ any) bool {
+		m := key.(*Manager)
+		m.traffic.mu.Lock()
+		defer m.traffic.mu.Unlock()
+		all[m] = m.traffic.begun[verticals]
+		return true
+	})
+	return all
+}
