@@ -79,7 +79,8 @@ func (b base) tuning(members *pods.Members, resizes *resize.Loop, rollouts *targ
 	return tuning.New(b.world, members, resizes, meter, store,
 		tuning.Callbacks{Requeue: queue.Add, Dirty: b.tracker.Dirty, Waiting: rollouts.Waiting, Held: rollouts.Held,
 			Rollouts: rollouts.Counts, SetTargets: rollouts.SetTargets, Fault: b.metrics.target.CountFault},
-		b.metrics.tuning, tuning.Options{Clock: b.opts.Clock, PodClock: b.opts.PodClock, NoNewPods: !b.opts.Webhook.Enabled || !b.opts.Webhook.Pods,
-			Resolution: b.opts.UsageResolution, Recorder: server, Verticals: verticals, Budgets: budgets, Nodes: nodes,
+		b.metrics.tuning, tuning.Options{Clock: b.opts.Clock, PodClock: b.opts.PodClock,
+			NoNewPods: !b.opts.Webhook.Enabled || !b.opts.Webhook.Pods, Resolution: b.opts.UsageResolution,
+			Recorder: server, Verticals: verticals, Budgets: budgets, Nodes: nodes,
 			Refusals: tuning.RefusalReader{Client: uncached, Clock: clock.RealClock{}}, Events: b.recorder, Log: b.log}), nil
 }
