@@ -89,18 +89,18 @@ func TestFilledObjects(t *testing.T) {
 			func(obj *workload.Object, awake, _ Result) bool {
 				return obj.Fields[len(obj.Fields)-1].Raw == "7" && awake.Patch != nil
 			}},
-		{"deep fields in containers that were made", 900, made(2, "/spec/x%d"+strings.Repeat("/a", projection.MaxTokens-3)),
-			filled(900, `"x%d":`+nested(50, "1")), func(obj *workload.Object, _, _ Result) bool {
-				return len(obj.LedgerNotes.Members) == 900*50 && obj.LedgerNotes.Members["/spec/x5/a"] == 1
+		{"deep fields in containers that were made", 300, made(2, "/spec/x%d"+strings.Repeat("/a", projection.MaxTokens-3)),
+			filled(300, `"x%d":`+nested(50, "1")), func(obj *workload.Object, _, _ Result) bool {
+				return len(obj.LedgerNotes.Members) == 300*50 && obj.LedgerNotes.Members["/spec/x5/a"] == 1
 			}},
 		{"containers that become empty", projection.MaxEntries, made(2, "/spec/x%d/b"), filled(projection.MaxEntries, `"x%d":{"b":1}`),
 			func(_ *workload.Object, awake, _ Result) bool {
 				return awake.Patch != nil && strings.Count(string(awake.Patch.Body), "null") == 1+projection.MaxEntries
 			}},
-		{"containers inside each other that become empty", 900, made(2, "/spec/x%d"+strings.Repeat("/a", 50)),
-			filled(900, `"x%d":`+nested(50, "1")),
+		{"containers inside each other that become empty", 300, made(2, "/spec/x%d"+strings.Repeat("/a", 50)),
+			filled(300, `"x%d":`+nested(50, "1")),
 			func(_ *workload.Object, awake, _ Result) bool {
-				return awake.Patch != nil && strings.Count(string(awake.Patch.Body), "null") == 1+900
+				return awake.Patch != nil && strings.Count(string(awake.Patch.Body), "null") == 1+300
 			}},
 		{"a container of which Flyball has written all", projection.MaxAuthors, made(1, "/spec/x%d/z"), filled(20_000, `"x%d":{}`),
 			func(obj *workload.Object, _, _ Result) bool {
@@ -108,11 +108,11 @@ func TestFilledObjects(t *testing.T) {
 			}},
 		{"a large text deep inside", 1, made(1, "/spec/x%d"+strings.Repeat("/a", projection.MaxTokens-2)), `{"x0":` + nested(1000, `"`+text+`"`) + `}`,
 			func(obj *workload.Object, _, _ Result) bool { return obj.LedgerNotes.Authors[0].Alone == 0 }},
-		{"elements without a count", 1, made(0, "/spec/nodeSets/%d/count"), sets(20_000, `{"name":"n%d"}`),
+		{"elements without a count", 1, made(0, "/spec/nodeSets/%d/count"), sets(5_000, `{"name":"n%d"}`),
 			func(obj *workload.Object, _, _ Result) bool {
-				return len(obj.Elements) == 20_000 && obj.Elements[19_999].Depth == 3
+				return len(obj.Elements) == 5_000 && obj.Elements[4_999].Depth == 3
 			}},
-		{"elements", 0, nil, sets(50_000, `{"name":"","count":%d}`), func(_ *workload.Object, awake, asleep Result) bool {
+		{"elements", 0, nil, sets(10_000, `{"name":"","count":%d}`), func(_ *workload.Object, awake, asleep Result) bool {
 			return awake.Patch == nil && asleep.Patch == nil && strings.Contains(asleep.Message, "at most 1024 are handled")
 		}},
 		{"elements whose counts are objects", 1000, func(i int) workload.Entry {
