@@ -86,8 +86,7 @@ spec:
 			clock.SetTime(monday.Add(at + delay))
 			Eventually(sizes).Should(after)
 		}
-		// The autoscaler's controller runs every two seconds. Several nights make it likely that it runs while a change is
-		// only half done.
+		// Several nights make it likely that the autoscaler's controller runs while a change is only half done.
 		for day := range 4 {
 			night := time.Duration(day) * 24 * time.Hour
 			transition(night+8*time.Hour, HaveEach(BeEquivalentTo(2)))

@@ -16,9 +16,8 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// observed is the time for which the autoscaler's controller could wake a sleeping target. It is about twenty of its
-// rounds.
-const observed = 40 * time.Second
+// observed is the time for which the autoscaler's controller could wake a sleeping target.
+const observed = 20 * round
 
 var monday = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 

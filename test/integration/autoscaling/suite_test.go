@@ -25,9 +25,10 @@ var (
 	ctx context.Context
 )
 
+// round is the time between two rounds of the autoscaler's controller.
+const round = 250 * time.Millisecond
+
 func TestAutoscaling(t *testing.T) {
-	// The autoscaler's controller runs every two seconds. Metrics are ten seconds apart, and the controller needs two of
-	// them.
 	RegisterFailHandler(Fail)
 	SetDefaultEventuallyTimeout(2 * harness.Patience)
 	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
@@ -37,8 +38,12 @@ func TestAutoscaling(t *testing.T) {
 var _ = BeforeSuite(func() {
 	ctx = context.Background()
 	env = suite.Up(ctx, local.Options{
-		Level: local.LevelMetrics, ExtraControllerManagerArgs: []string{"--horizontal-pod-autoscaler-downscale-stabilization=2s"},
+		Level: local.LevelMetrics, ExtraControllerManagerArgs: []string{"--horizontal-pod-autoscaler-downscale-stabilization=2s",
+			"--horizontal-pod-autoscaler-sync-period=" + round.String()},
 	}, "deployments.apps", "replicasets.apps", "horizontalpodautoscalers.autoscaling")
+	usage, err := env.ServeUsage(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(usage.Close)
 })
 
 // web is a Deployment called web with an autoscaler of the same name, in a namespace of its own.

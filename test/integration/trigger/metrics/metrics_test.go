@@ -23,7 +23,7 @@ import (
 )
 
 // period is the interval at which the autoscaler's controller runs.
-const period = 2 * time.Second
+const period = 250 * time.Millisecond
 
 var adapters = []string{"deployments.apps", "replicasets.apps", "horizontalpodautoscalers.autoscaling"}
 
@@ -34,10 +34,9 @@ var (
 
 func TestMetrics(t *testing.T) {
 	RegisterFailHandler(Fail)
-	// Metrics are ten seconds apart and two are needed.
 	SetDefaultEventuallyTimeout(2 * harness.Patience)
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	SetDefaultConsistentlyDuration(2 * period)
+	SetDefaultConsistentlyDuration(4 * period)
 	RunSpecs(t, "Trigger with metrics")
 }
 
@@ -45,6 +44,9 @@ var _ = BeforeSuite(func() {
 	ctx = context.Background()
 	env = suite.Up(ctx, local.Options{Level: local.LevelMetrics, ExtraControllerManagerArgs: []string{
 		"--horizontal-pod-autoscaler-sync-period=" + period.String(), "--horizontal-pod-autoscaler-downscale-stabilization=2s"}}, adapters...)
+	usage, err := env.ServeUsage(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(usage.Close)
 })
 
 var monday = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
