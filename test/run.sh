@@ -33,7 +33,7 @@ export GOFLAGS="${GOFLAGS:+$GOFLAGS }-trimpath -ldflags=-w" GOGC=${GOGC:-400}
 concurrent=$(go list ./engine/apply ./engine/controller/... ./engine/inspect ./engine/pods/... ./engine/status ./engine/target ./engine/template \
     ./engine/tuning ./engine/tuning/measure ./engine/watch ./engine/workers ./engine/world/... ./cmd/flyball-manager/... ./cmd/kubectl-flyball/ui/serve)
 # Suites that start a control plane of their own, those that take longest first, so that the last one does not run alone.
-suites=$(go list ./test/integration/tortoise ./test/integration/adapters ./test/integration/failures ./test/integration/schedules ./test/integration/scaledown ./test/integration/freeze ./test/integration/autoscaling \
+suites=$(go list ./test/integration/library ./test/integration/adapters ./test/integration/tortoise ./test/integration/failures ./test/integration/outage ./test/integration/freeze ./test/integration/schedules ./test/integration/scaledown \
     ./engine/admit ./test/integration/... ./test/samples/... ./test/deploy/... ./test/monitoring/... ./test/docs/... ./test/local/... ./test/browser ./test/demo \
     ./test/bench ./test/bench/tortoise)
 others=$(go list ./engine/... ./crds/... ./adapters/... ./cmd/... ./docs/... ./schemas/... ./deploy/... ./test/demo/... ./test/bench/... ./test/report ./test/holidays |

@@ -19,16 +19,15 @@ var Builtin = []string{
 	"cronjobs.batch", "jobs.batch", "horizontalpodautoscalers.autoscaling",
 }
 
-// Env is the API server of the suite, and Ctx the context of its specs. Up sets both.
+// Env is the API server of the suite, which Up sets. Ctx is the context of its specs.
 var (
 	Env *harness.Env
-	Ctx context.Context
+	Ctx = context.Background()
 )
 
 // Up starts the API server of a suite, with Flyball's kinds and the adapters of builtin kinds. It is called in BeforeSuite.
 func Up() {
 	GinkgoHelper()
-	Ctx = context.Background()
 	Env = suite.Up(Ctx, local.Options{Level: local.LevelAPI}, Builtin...)
 }
 

@@ -1,4 +1,4 @@
-package adapters
+package library
 
 import (
 	. "github.com/onsi/ginkgo/v2"

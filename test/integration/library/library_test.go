@@ -1,4 +1,4 @@
-package adapters
+package library
 
 import (
 	"encoding/json"
