@@ -6,10 +6,12 @@ package customkind
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -92,12 +94,41 @@ spec:
 `, k.Name(), k.Group, scale)
 }
 
-// Install creates the CustomResourceDefinition and waits until it is served.
+// Install creates the CustomResourceDefinition, and waits until the kind is served and its schema is published. A manager that
+// sees the kind before its schema looks for the schema once more, five seconds later.
 func (k Kind) Install(ctx context.Context, env *harness.Env) error {
 	if err := env.Apply(ctx, k.CRD()); err != nil {
 		return err
 	}
-	return env.AwaitCRDs(ctx)
+	web, err := rest.HTTPClientFor(env.Config)
+	if err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	version := "apis/" + k.Group + "/v1"
+	return harness.Poll(ctx, harness.Patience, func() error {
+		for _, path := range []string{version + "/presses", "openapi/v3/" + version} {
+			if err := isThere(ctx, web, env.Config.Host+"/"+path); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func isThere(ctx context.Context, web *http.Client, address string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", address, err)
+	}
+	answer, err := web.Do(r)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", address, err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("read %s: %s", address, answer.Status)
+	}
+	return nil
 }
 
 // Remove deletes the CustomResourceDefinition with all its objects. A missing definition is not an error.
