@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr/testr"
 	corev1 "k8s.io/api/core/v1"
@@ -33,6 +32,7 @@ import (
 	"flyball.dev/flyball/engine/admit"
 	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/engine/admit/server"
+	"flyball.dev/flyball/test/await"
 	"flyball.dev/flyball/test/local"
 )
 
@@ -294,21 +294,10 @@ func read(t *testing.T, name, spec string) *v1alpha1.Adapter {
 	return a
 }
 
-// eventually retries until there is no error, for at most half a minute.
-func eventually(t *testing.T, what string, try func() error) {
+// eventually retries until there is no error, for at most a minute.
+func eventually(t *testing.T, condition string, try func() error) {
 	t.Helper()
-	begin := time.Now()
-	for {
-		err := try()
-		if err == nil {
-			t.Logf("%s: after %v", what, time.Since(begin).Round(time.Millisecond))
-			return
-		}
-		if time.Since(begin) > time.Minute {
-			t.Fatalf("%s: %v", what, err)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	await.NoError(t, condition, try)
 }
 
 // active waits until the API server sends adapters to the server.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/engine/inspect"
+	"flyball.dev/flyball/test/await"
 	"flyball.dev/flyball/test/local"
 )
 
@@ -98,19 +98,8 @@ func install(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) {
 	})
 }
 
-// eventually retries until there is no error, for at most half a minute.
-func eventually(t *testing.T, what string, try func() error) {
+// eventually retries until there is no error, for at most a minute.
+func eventually(t *testing.T, condition string, try func() error) {
 	t.Helper()
-	start := time.Now()
-	for {
-		err := try()
-		if err == nil {
-			t.Logf("%s: after %v", what, time.Since(start).Round(time.Millisecond))
-			return
-		}
-		if time.Since(start) > time.Minute {
-			t.Fatalf("%s: %v", what, err)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	await.NoError(t, condition, try)
 }

@@ -6,13 +6,13 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/test/await"
 )
 
 // sets is a cluster with ReplicaSets.
@@ -44,14 +44,10 @@ func TestOwnersNeedTheRightUID(t *testing.T) {
 	}
 	s.pods <- ownedBy("web-1", "apps", "Deployment")
 	s.pods <- ""
-	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		if owner, known, _ := o.OwnerOf(t.Context(), set, "web-1"); known && owner.Kind == "Deployment" && owner.Name == "o" {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("a ReplicaSet is not known")
-		}
-	}
+	await.True(t, "a ReplicaSet is known", func() bool {
+		owner, known, _ := o.OwnerOf(t.Context(), set, "web-1")
+		return known && owner.Kind == "Deployment" && owner.Name == "o"
+	})
 	for uid, want := range map[string]bool{"": true, "web-1": true, "forged": false} {
 		if _, known, ever := o.OwnerOf(t.Context(), set, uid); known != want || !ever {
 			t.Errorf("the UID %q: known %t, ever %t", uid, known, ever)
@@ -59,14 +55,10 @@ func TestOwnersNeedTheRightUID(t *testing.T) {
 	}
 	s.pods <- strings.Replace(ownedBy("wide", "apps", "Deployment"), `"namespace":"shop",`, "", 1)
 	wide := workload.Ref{GroupKind: set.GroupKind, Namespace: "shop", Name: "wide"}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		if owner, known, _ := o.OwnerOf(t.Context(), wide, "wide"); known && owner.Name == "o" {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("an owner that is in no namespace is not known: its pods wait for it, each of them")
-		}
-	}
+	await.True(t, "an owner that is in no namespace is known: each of its pods waits for it", func() bool {
+		owner, known, _ := o.OwnerOf(t.Context(), wide, "wide")
+		return known && owner.Name == "o"
+	})
 	for _, kind := range []string{"Node", "Pod"} {
 		if owner, known, _ := o.OwnerOf(t.Context(), ref("", kind), "u"); owner != nil || !known {
 			t.Errorf("%s: %v, %t", kind, owner, known)
@@ -84,14 +76,10 @@ func TestMissingKindsDoNotDisplaceExistingOnes(t *testing.T) {
 	o := NewOwners(Options{Cluster: &cluster{asked: map[schema.GroupKind]int{}}})
 	for i := range 2*ownerKindsAtMost + 10 {
 		ref := workload.Ref{GroupKind: schema.GroupKind{Group: "here", Kind: fmt.Sprint("Kind", i)}, Namespace: "shop", Name: "o"}
-		for end := time.Now().Add(time.Minute); ; time.Sleep(time.Microsecond) {
-			if _, known, ever := o.OwnerOf(t.Context(), ref, ""); !known && !ever && has(o, ref.GroupKind) {
-				break
-			}
-			if time.Now().After(end) {
-				t.Fatalf("%s is not looked into", ref.Kind)
-			}
-		}
+		await.True(t, ref.Kind+" is looked into", func() bool {
+			_, known, ever := o.OwnerOf(t.Context(), ref, "")
+			return !known && !ever && has(o, ref.GroupKind)
+		})
 	}
 	if n := len(o.kinds.all); n > ownerKindsAtMost {
 		t.Errorf("%d kinds are remembered", n)

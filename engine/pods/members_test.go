@@ -16,6 +16,7 @@ import (
 
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/test/await"
 )
 
 // stream serves a watch of pods, whose events the test sends, and a watch of nodes, which is always empty.
@@ -83,7 +84,7 @@ func ownedBy(name, group, kind string) string {
 "ownerReferences":[{"apiVersion":"%s/v1","kind":%q,"name":"o","controller":true}]},"status":{"phase":"Running"}}`, name, name, group, kind)
 }
 
-func await(t *testing.T, c chan struct{}, what string) {
+func receive(t *testing.T, c chan struct{}, what string) {
 	t.Helper()
 	select {
 	case <-c:
@@ -113,7 +114,7 @@ func TestUnreachableOwnersDoNotBlockOtherPods(t *testing.T) {
 	s.pods <- ownedBy("a", "away", "Odd")
 	s.pods <- ownedBy("b", "here", "Set")
 	s.pods <- ""
-	await(t, heard.settled, "what is known")
+	receive(t, heard.settled, "what is known")
 	at := func(group, kind string) workload.Ref {
 		return workload.Ref{GroupKind: schema.GroupKind{Group: group, Kind: kind}, Namespace: "shop", Name: "o"}
 	}
@@ -134,7 +135,7 @@ func TestUnreachableOwnersDoNotBlockOtherPods(t *testing.T) {
 		<-heard.changed
 	}
 	s.pods <- ownedBy("c", "away", "Later")
-	await(t, heard.changed, "a pod of an owner of a new kind")
+	receive(t, heard.changed, "a pod of an owner of a new kind")
 	check("away", "Later", false)
 	check("here", "Set", true)
 }
@@ -148,10 +149,10 @@ func TestMissingOwnerKindsAreDropped(t *testing.T) {
 		m.mu.Lock()
 		m.lookInto(t.Context(), &workload.Owner{GroupKind: schema.GroupKind{Group: "here", Kind: kind}})
 		m.mu.Unlock()
-		for settled := false; !settled; time.Sleep(time.Microsecond) {
+		await.True(t, kind+" is looked into", func() bool {
 			k, _ := m.owners.at(schema.GroupKind{Group: "here", Kind: kind})
-			settled = k.isSettled()
-		}
+			return k.isSettled()
+		})
 	}
 	for i := range 2*ownerKindsAtMost + 10 {
 		look(fmt.Sprint("Kind", i))

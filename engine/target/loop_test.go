@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,6 +29,7 @@ import (
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
+	"flyball.dev/flyball/test/await"
 	"flyball.dev/flyball/test/worldtest"
 )
 
@@ -189,11 +189,7 @@ func (s *scene) metric(t *testing.T, name string) map[string]float64 {
 }
 
 // eventually waits until a condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
+func eventually(t *testing.T, condition string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal(what)
-		}
-	}
+	await.True(t, condition, holds)
 }

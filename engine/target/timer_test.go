@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/test/await"
 )
 
 var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
@@ -154,11 +155,7 @@ func TestTimerNoticesThatTheClockWasSet(t *testing.T) {
 		w.Run(ctx, func(due []key) { fired <- due[0] })
 	}()
 	defer func() { stop(); <-done }()
-	for deadline := time.Now().Add(time.Minute); !c.HasWaiters(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("there is no timer")
-		}
-	}
+	await.True(t, "there is a timer", c.HasWaiters)
 	if c.longest() > longestWait {
 		t.Fatalf("the timer runs for %s", c.longest())
 	}

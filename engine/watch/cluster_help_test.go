@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/tidwall/gjson"
@@ -17,6 +16,7 @@ import (
 
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/test/await"
 )
 
 // replicas projects the metadata and .spec.replicas.
@@ -121,14 +121,9 @@ func waitSynced(t *testing.T, held *watch.Watch) {
 	}
 }
 
-func eventually(t *testing.T, what string, ok func() bool) {
+func eventually(t *testing.T, condition string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if ok() {
-			return
-		}
-	}
-	t.Fatalf("not within %s: %s", patience, what)
+	await.True(t, condition, ok)
 }
 
 // inParallel does n things, eight at a time.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/test/await"
 )
 
 // server serves lists and watches as scripted by each test. cluster_test.go has the same tests with a real API server;
@@ -224,12 +225,7 @@ func waitSynced(t *testing.T, w *Watch) {
 const patience = time.Minute
 
 // eventually waits for a condition.
-func eventually(t *testing.T, what string, ok func() bool) {
+func eventually(t *testing.T, condition string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if ok() {
-			return
-		}
-	}
-	t.Fatalf("not within %s: %s", patience, what)
+	await.True(t, condition, ok)
 }

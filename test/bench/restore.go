@@ -45,10 +45,9 @@ func (s *stage) restoredTimes(ctx context.Context) ([]float64, error) {
 			if err != nil {
 				return nil, fmt.Errorf("take the configuration %s away: %w", name, err)
 			}
-			for ; s.isClosed(ctx, name) != nil; time.Sleep(time.Millisecond) {
-				if time.Since(answered) > harness.Patience {
-					return nil, fmt.Errorf("the configuration %s is not back: %w", name, s.isClosed(ctx, name))
-				}
+			closed := func() error { return s.isClosed(ctx, name) }
+			if err := harness.PollEvery(ctx, time.Millisecond, harness.Patience, closed); err != nil {
+				return nil, fmt.Errorf("the configuration %s is not back: %w", name, err)
 			}
 			each = append(each, time.Since(answered).Seconds()*1000)
 		}

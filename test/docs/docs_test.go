@@ -138,10 +138,7 @@ func (s *stage) run(b block, c command) error {
 		return nil
 	}
 	want := shown(c.output)
-	pause := time.Duration(0)
-	return harness.Poll(s.Context(), harness.Patience, func() error {
-		time.Sleep(pause)
-		pause = repeatAfter
+	return harness.PollEvery(s.Context(), repeatAfter, harness.Patience, func() error {
 		out, _, err := s.shell(s.Context(), c.text)
 		if err == nil && !want.MatchString(plain(out)) {
 			err = fmt.Errorf("$ %s\nshows\n%s\nand the page has\n%s", c.text, out, c.output)

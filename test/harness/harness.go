@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -243,6 +243,11 @@ func condition(list []metav1.Condition, kind string) *metav1.Condition {
 
 // Poll calls check every 20 ms until it returns nil. At the limit it returns the last error.
 func Poll(ctx context.Context, limit time.Duration, check func() error) error {
+	return PollEvery(ctx, 20*time.Millisecond, limit, check)
+}
+
+// PollEvery calls check with a pause until it returns nil. At the limit it returns the last error.
+func PollEvery(ctx context.Context, pause, limit time.Duration, check func() error) error {
 	deadline := time.Now().Add(limit)
 	for {
 		err := check()
@@ -255,7 +260,7 @@ func Poll(ctx context.Context, limit time.Duration, check func() error) error {
 		select {
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), err)
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(pause):
 		}
 	}
 }
@@ -300,10 +305,11 @@ type Options struct {
 func (e *Env) Start(opts Options) *Manager {
 	ctx, stop := context.WithCancel(context.Background())
 	m := &Manager{Registry: prometheus.NewRegistry(), traffic: newTraffic(e.Config), stop: stop, done: make(chan error, 1)}
-	log := logr.Discard()
+	log := funcr.New(func(string, string) {}, funcr.Options{})
 	if opts.Log != nil {
 		log = zap.New(zap.UseDevMode(true), zap.WriteTo(opts.Log))
 	}
+	log = log.WithSink(&listener{LogSink: log.GetSink(), begun: &m.traffic.working})
 	setLogger.Do(func() { ctrl.SetLogger(log) })
 	if len(opts.Notifications.Secrets) == 0 {
 		opts.Notifications.Secrets = []string{"flyball-notifications"}

@@ -12,8 +12,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/tidwall/gjson"
 	"k8s.io/client-go/rest"
 )
@@ -30,6 +32,32 @@ type traffic struct {
 	open    int
 	writes  int
 	watches map[*stream]bool
+	// working is true once the manager works on targets: it has loaded everything before, and has queued every target.
+	working atomic.Bool
+}
+
+// listener is a log that hears when a manager begins to work on targets.
+type listener struct {
+	logr.LogSink
+	begun *atomic.Bool
+}
+
+// Info implements logr.LogSink.
+func (l *listener) Info(level int, message string, values ...any) {
+	if message == "Ready to work on targets" {
+		l.begun.Store(true)
+	}
+	l.LogSink.Info(level, message, values...)
+}
+
+// WithName implements logr.LogSink.
+func (l *listener) WithName(name string) logr.LogSink {
+	return &listener{l.LogSink.WithName(name), l.begun}
+}
+
+// WithValues implements logr.LogSink.
+func (l *listener) WithValues(values ...any) logr.LogSink {
+	return &listener{l.LogSink.WithValues(values...), l.begun}
 }
 
 // stream is a running watch.
@@ -201,8 +229,11 @@ func newestOf(ctx context.Context, client *http.Client, list string) (newest uin
 	}
 	defer func() { _ = answer.Body.Close() }()
 	raw, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusNotFound {
-		return 0, fmt.Errorf("list %s: %s, %w", list, answer.Status, err)
+	if err != nil {
+		return 0, fmt.Errorf("list %s: %w", list, err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		return 0, nil // the kind is not served, or its server is away: there is nothing to see
 	}
 	gjson.GetBytes(raw, "items.#.metadata.resourceVersion").ForEach(func(_, v gjson.Result) bool {
 		newest = max(newest, number(v.Str))
@@ -250,6 +281,9 @@ func (m *Manager) Settle(ctx context.Context) error {
 	return Poll(ctx, Patience, func() error {
 		if m.stopped.Load() {
 			return nil
+		}
+		if !m.traffic.working.Load() {
+			return errors.New("the manager does not work on targets yet")
 		}
 		before := m.traffic.written()
 		if err := m.traffic.behind(ctx, client); err != nil {

@@ -65,7 +65,7 @@ var _ = Describe("An adapter that is edited while its objects sleep", func() {
 			s.Spec.Target.Annotations = map[string]string{"example.com/team-" + other: "sport"}
 		})
 		Eventually(scene.PressCount(k, other, "sport", ".spec.replicas")).Should(BeEquivalentTo(0))
-		Consistently(scene.PressCount(k, other, "news", ".spec.replicas")).Should(BeEquivalentTo(4))
+		suite.Still(scene.PressCount(k, other, "news", ".spec.replicas")).Should(BeEquivalentTo(4))
 		Expect(pressVersion(k, ns, "daily")(Default)).To(Equal(version))
 	})
 
@@ -82,10 +82,10 @@ var _ = Describe("An adapter that is edited while its objects sleep", func() {
 
 			scene.Press(k, ns, "weekly", 4)
 			Eventually(scene.FailuresOf(ns, "nights")).Should(ContainElement(HaveField("Name", "weekly")))
-			Consistently(scene.PressCount(k, ns, "weekly", ".spec.replicas")).Should(BeEquivalentTo(4))
+			suite.Still(scene.PressCount(k, ns, "weekly", ".spec.replicas")).Should(BeEquivalentTo(4))
 			clock.SetTime(scene.Monday.Add(21 * time.Hour))
 			Eventually(scene.FailuresOf(ns, "nights")).Should(ConsistOf(HaveField("Name", "daily")))
-			Consistently(scene.PressCount(k, ns, "daily", ".spec.replicas")).Should(BeEquivalentTo(0))
+			suite.Still(scene.PressCount(k, ns, "daily", ".spec.replicas")).Should(BeEquivalentTo(0))
 
 			Expect(scene.Env.Patch(scene.Ctx, a, `{"spec":{"scale":[{"name":"main","replicas":".spec.replicas"}]}}`)).To(Succeed())
 			Eventually(scene.PressCount(k, ns, "daily", ".spec.replicas")).Should(BeEquivalentTo(3))

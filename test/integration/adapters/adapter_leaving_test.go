@@ -3,7 +3,6 @@ package adapters
 import (
 	"encoding/json"
 	"fmt"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -14,6 +13,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/integration/customkind"
 	"flyball.dev/flyball/test/integration/scene"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // pressAtNight creates a kind with an adapter, an object of the kind, and a schedule that puts the object to sleep. The
@@ -54,7 +54,7 @@ var _ = Describe("Sleeping objects of an adapter are restored", func() {
 		n, k, a, s := pressAtNight()
 		n.Stop()
 		Expect(scene.Env.Client.Delete(scene.Ctx, scene.Read(a))).To(Succeed())
-		Consistently(scene.Vanished(scene.Read(a))).WithTimeout(200 * time.Millisecond).ShouldNot(Succeed())
+		Expect(scene.Vanished(scene.Read(a))()).NotTo(Succeed())
 		n.Start()
 		awake(k, s)
 		Eventually(scene.Vanished(scene.Read(a))).Should(Succeed())
@@ -110,7 +110,7 @@ var _ = Describe("Sleeping objects of an adapter are restored", func() {
 		Expect(scene.Env.Client.Delete(scene.Ctx, s)).To(Succeed())
 		n.Start()
 		Eventually(scene.AdapterCondition(a.Name, v1alpha1.ConditionServed)).Should(scene.BeCondition(metav1.ConditionFalse, "Unknown"))
-		Consistently(scene.Vanished(s)).WithTimeout(3 * time.Second).ShouldNot(Succeed())
+		suite.Still(scene.Vanished(s)).ShouldNot(Succeed())
 		recover()
 		awake(k, s)
 		Eventually(scene.Vanished(s)).Should(Succeed())
@@ -120,7 +120,7 @@ var _ = Describe("Sleeping objects of an adapter are restored", func() {
 		_, k, a, s := pressAtNight()
 		recover := breakDiscovery(k)
 		Expect(scene.Env.Client.Delete(scene.Ctx, s)).To(Succeed())
-		Consistently(scene.Vanished(s)).WithTimeout(3 * time.Second).ShouldNot(Succeed())
+		suite.Still(scene.Vanished(s)).ShouldNot(Succeed())
 		Expect(scene.Finalizers(scene.Read(a))(Default)).To(ContainElement(v1alpha1.FinalizerRestore))
 		recover()
 		Eventually(scene.Vanished(s)).Should(Succeed())

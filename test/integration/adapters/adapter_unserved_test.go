@@ -22,6 +22,7 @@ import (
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/customkind"
 	"flyball.dev/flyball/test/integration/scene"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // starting answers discovery requests about a group like an API server that is starting. Such a server announces less
@@ -186,7 +187,7 @@ var _ = Describe("A kind that a starting API server does not list", func() {
 		Eventually(scene.AdapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(HaveField("Message",
 			ContainSubstring("changes of objects are not seen")))
 		scene.NightlyOver(later, func(*v1alpha1.Schedule) {})
-		Consistently(scene.PressCount(k, later, "second", ".spec.replicas"), 3*time.Second).Should(BeEquivalentTo(5))
+		suite.Still(scene.PressCount(k, later, "second", ".spec.replicas")).Should(BeEquivalentTo(5))
 
 		s.begun.Store(false)
 		Eventually(scene.Vanished(scene.Read(a))).Should(Succeed())
@@ -277,7 +278,7 @@ var _ = Describe("A kind that is defined and served in no version", func() {
 		unserve(k, false)
 		scene.Adapt(k.Adapter(".spec.replicas"))
 		Eventually(scene.AdapterCondition(k.Name(), v1alpha1.ConditionServed)).Should(scene.BeCondition(metav1.ConditionFalse, "NothingServed"))
-		Consistently(scene.ConditionOf(ns, s.Name, v1alpha1.ConditionReady), 2*time.Second).Should(HaveField("Status", metav1.ConditionTrue))
+		suite.Still(scene.ConditionOf(ns, s.Name, v1alpha1.ConditionReady)).Should(HaveField("Status", metav1.ConditionTrue))
 		Eventually(scene.SeriesOf(n.Running, "flyball_adapter_kind_installed", k.Name())).Should(BeZero())
 	})
 })

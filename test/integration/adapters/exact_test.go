@@ -15,6 +15,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/integration/customkind"
 	"flyball.dev/flyball/test/integration/scene"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // adaptWith installs a kind with an adapter, which the function change completes. A schedule puts the kind's objects in
@@ -339,7 +340,7 @@ var _ = Describe("A copy of an object that slept", func() {
 			Eventually(scene.ConditionOf(home, "nights", v1alpha1.ConditionReady)).Should(And(scene.BeCondition(metav1.ConditionFalse,
 				"TargetsFailed"),
 				HaveField("Message", And(ContainSubstring(name), ContainSubstring("this is a copy of Deployment "+ns+"/web")))))
-			Consistently(scene.Replicas(home, name)).Should(BeEquivalentTo(0))
+			suite.Still(scene.Replicas(home, name)).Should(BeEquivalentTo(0))
 			scene.Scale(home, name, 2)
 			Eventually(scene.ConditionOf(home, "nights", v1alpha1.ConditionReady)).Should(scene.BeCondition(metav1.ConditionTrue, "AsExpected"))
 		},

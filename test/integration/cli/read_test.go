@@ -134,7 +134,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: policies-%[1]
 		for _, c := range planned.Changes {
 			if clock.Now().Before(c.At) { // otherwise this change came together with the change before
 				clock.SetTime(c.At.Add(-time.Second))
-				Consistently(func() string { return value(ns, c) }, "100ms").Should(Equal(c.From), "before %+v", c)
+				suite.Still(func() string { return value(ns, c) }).Should(Equal(c.From), "before %+v", c)
 				clock.SetTime(c.At)
 			}
 			Eventually(func() string { return value(ns, c) }).Should(Equal(c.To), "%+v", c)

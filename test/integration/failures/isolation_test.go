@@ -1,8 +1,6 @@
 package failures
 
 import (
-	"time"
-
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -11,6 +9,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/integration/scene"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // twin creates a Deployment and its autoscaler. They look the same in every namespace.
@@ -59,7 +58,7 @@ var _ = DescribeTable("A policy of one namespace touches nothing in another",
 			bounds := autoscalerBounds(own)(g)
 			return scene.Replicas(own, "web")(g) != 3 || bounds[1] != 5 || scene.Ledger(own, "web")(g) != ""
 		}).Should(BeTrue())
-		Consistently(scene.ResourceVersion(other, "web")).WithTimeout(500 * time.Millisecond).Should(Equal(before))
+		suite.Still(scene.ResourceVersion(other, "web")).Should(Equal(before))
 
 		Expect(scene.Env.Client.Delete(scene.Ctx, s)).To(Succeed())
 		Eventually(scene.Vanished(s)).Should(Succeed())

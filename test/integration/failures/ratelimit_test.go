@@ -30,7 +30,7 @@ var _ = Describe("A rate limit", func() {
 	stays := func(namespace string, n int) {
 		GinkgoHelper()
 		Eventually(scene.Sleepers(namespace)).Should(Equal(n))
-		Consistently(scene.Sleepers(namespace)).WithTimeout(300 * time.Millisecond).Should(Equal(n))
+		suite.Still(scene.Sleepers(namespace)).Should(Equal(n))
 	}
 
 	It("allows one batch for each delay, down and up", func() {

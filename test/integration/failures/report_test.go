@@ -68,7 +68,7 @@ var _ = Describe("The report of a schedule", func() {
 		manager = scene.Env.Start(harness.Options{Clock: clock, Log: GinkgoWriter})
 		scene.Create(scene.Deployment(ns, "later", 1))
 		Eventually(scene.TargetsOf(ns, "nights")).Should(HaveField("Asleep", BeEquivalentTo(3)))
-		Consistently(scene.Reasons(ns, "nights")).Should(HaveKeyWithValue("Asleep", 1))
+		suite.Still(scene.Reasons(ns, "nights")).Should(HaveKeyWithValue("Asleep", 1))
 
 		awake := scene.Reasons(ns, "nights")(Default)["Awake"]
 		clock.SetTime(scene.Dawn)
@@ -109,7 +109,7 @@ var _ = Describe("The report of a schedule", func() {
 		version := scene.VersionOf(s)(Default)
 		clock.SetTime(scene.Dusk.Add(3600e9))
 		scene.Patch(scene.Deployment(ns, "web", 0), scene.LabelPatch("release", "7"))
-		Consistently(scene.VersionOf(s)).Should(Equal(version))
+		suite.Still(scene.VersionOf(s)).Should(Equal(version))
 	})
 })
 

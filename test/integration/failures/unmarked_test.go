@@ -148,7 +148,7 @@ var _ = Describe("A policy that cannot be given the finalizer", func() {
 		Eventually(scene.Replicas(other, "web")).Should(BeEquivalentTo(0))
 		Eventually(scene.ConditionOf(stuck, "nights", v1alpha1.ConditionReady)).Should(blocked)
 		Expect(scene.Replicas(stuck, "late")(Default)).To(BeEquivalentTo(2))
-		Consistently(scene.Replicas(stuck, "web")).Should(BeEquivalentTo(0))
+		suite.Still(scene.Replicas(stuck, "web")).Should(BeEquivalentTo(0))
 
 		lift()
 		Eventually(scene.Replicas(stuck, "late")).Should(BeEquivalentTo(0))
@@ -164,7 +164,7 @@ var _ = Describe("A policy that cannot be given the finalizer", func() {
 		scene.Create(scene.Deployment(ns, "web", 3))
 		scene.Nightly(ns, "nights")
 		Eventually(scene.ConditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(blocked)
-		Consistently(scene.Replicas(ns, "web")).Should(BeEquivalentTo(3))
+		suite.Still(scene.Replicas(ns, "web")).Should(BeEquivalentTo(3))
 		lift()
 		Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(0))
 		Eventually(scene.ConditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(scene.BeCondition(metav1.ConditionTrue, "AsExpected"))

@@ -20,6 +20,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 const everything = "Create, Delete, RollOut, Scale"
@@ -273,7 +274,7 @@ kind: FreezeException
 metadata: {name: fast, namespace: %s}
 spec: {activeFrom: 2026-03-02T11:00:00Z, activeTo: 2026-03-02T13:00:00Z, allow: [Scale], constraints: {requireLabels: {fast: lane}}, reason: a test}
 `, ns)
-		Consistently(func() error {
+		suite.Still(func() error {
 			return patch(alice, front, `{"metadata":{"labels":{"fast":"lane"}},"spec":{"replicas":2}}`, client.DryRunAll)
 		}).Should(BeRefused())
 		Expect(patch(alice, front, `{"metadata":{"labels":{"fast":"lane"}}}`)).To(Succeed())

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // cronJobController is a client of the controller of CronJobs.
@@ -137,7 +138,7 @@ var _ = Describe("In a freeze, an action caused through a controller", func() {
 			*set.Spec.Replicas, set.Name, ns, set.UID)
 		controller := as("system:serviceaccount:kube-system:deployment-controller")
 		Expect(patch(controller, &set, fmt.Sprintf(`{"metadata":{"annotations":{"flyball.dev/ledger":%q}}}`, ledger))).To(Succeed())
-		Consistently(current).Should(And(HaveField("Generation", set.Generation),
+		suite.Still(current).Should(And(HaveField("Generation", set.Generation),
 			HaveField("Annotations", HaveKeyWithValue(v1alpha1.AnnotationLedger, ledger))))
 	})
 
@@ -148,7 +149,7 @@ var _ = Describe("In a freeze, an action caused through a controller", func() {
 			`{apiVersion: batch/v1, kind: Job, metadata: {namespace: %s, name: restored}, spec: {parallelism: 1, suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}`, ns)
 		restored.SetAnnotations(map[string]string{v1alpha1.AnnotationLedger: `{"/spec/parallelism":{"was":40,"set":1,"by":"Schedule/x/y"}}`})
 		Expect(alice.Create(ctx, restored)).To(Succeed())
-		Consistently(jobsIn(ns)).Should(ConsistOf(HaveField("Spec.Parallelism", HaveValue(BeEquivalentTo(1)))))
+		suite.Still(jobsIn(ns)).Should(ConsistOf(HaveField("Spec.Parallelism", HaveValue(BeEquivalentTo(1)))))
 		thaw()
 		Eventually(jobsIn(ns)).Should(ConsistOf(HaveField("Spec.Parallelism", HaveValue(BeEquivalentTo(40)))))
 	})

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // rulesOf lists the rules of the freeze webhooks as "resource: OPERATIONS". A rule for only some namespaces is listed
@@ -48,7 +50,7 @@ var _ = Describe("The webhook configuration", func() {
 	It("exists only while a freeze exists, with the kinds and operations in use", func() {
 		// Where Scale is denied, every change of an autoscaler and every change of pods in place is judged.
 		const scalers, resizes = "nowhere horizontalpodautoscalers: CREATE UPDATE DELETE", "nowhere pods/resize: UPDATE"
-		Consistently(configuration).Should(BeNil())
+		suite.Still(configuration).Should(BeNil())
 		apply(`
 apiVersion: flyball.dev/v1alpha1
 kind: ClusterChangeFreeze
@@ -90,7 +92,7 @@ metadata: {name: by-name}
 spec: {target: {kinds: [{group: apps, kind: Deployment}], namespaces: [nowhere]}, startTime: 2026-03-02T12:00:00Z, endTime: 2026-03-20T12:00:00Z, deny: [Delete]}
 `)
 		Eventually(configuration).ShouldNot(BeNil())
-		Consistently(guard, "300ms").Should(BeEmpty())
+		suite.Still(guard).Should(BeEmpty())
 		apply(`
 apiVersion: flyball.dev/v1alpha1
 kind: ClusterChangeFreeze

@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // statusOf reads the status of a ChangeFreeze.
@@ -78,7 +80,7 @@ var _ = Describe("Enforcement", func() {
 		alice := as("alice")
 		eventuallyRefused(func() error { return patch(alice, web, toTwo, client.DryRunAll) })
 		before := judged("denied")
-		Consistently(statusOf(ns, "inventory")).Should(HaveField("Denied", BeNil()))
+		suite.Still(statusOf(ns, "inventory")).Should(HaveField("Denied", BeNil()))
 		Expect(patch(alice, web, toTwo)).To(BeRefused())
 		Expect(patch(alice, web, `{"spec":{"replicas":2,`+newImage+`}}`)).To(BeRefused())
 		Eventually(func() float64 { return judged("denied") - before }).Should(BeEquivalentTo(2))
@@ -150,9 +152,9 @@ var _ = Describe("The status of a freeze", func() {
 		settled := version()
 		for range 5 {
 			clock.SetTime(clock.Now().Add(time.Hour))
-			time.Sleep(100 * time.Millisecond)
+			Expect(harness.Settle(ctx)).To(Succeed())
 		}
-		Consistently(version).Should(Equal(settled))
+		suite.Still(version).Should(Equal(settled))
 		clock.SetTime(noon.Add(24 * time.Hour))
 		Eventually(read).Should(And(HaveField("State", "Ended"), HaveField("Active", false), HaveField("NextTransitionTime", BeNil())))
 		out, err := kubectl("alice", ns, "", "get", "changefreezes")
@@ -188,14 +190,14 @@ spec: {startTime: "%s", endTime: "%s", deny: [RollOut, Scale], suspend: [{group:
 		suspending(ns, "a", "2026-03-02T12:00:00Z", "2026-03-02T14:00:00Z")
 		suspending(ns, "b", "2026-03-02T13:00:00Z", "2026-03-02T16:00:00Z")
 		Eventually(statusOf(ns, "b")).Should(HaveField("State", "Scheduled"))
-		Consistently(suspended(cron)).Should(BeFalse())
+		suite.Still(suspended(cron)).Should(BeFalse())
 		clock.SetTime(noon)
 		Eventually(suspended(cron)).Should(BeTrue())
 		clock.SetTime(noon.Add(time.Hour))
 		Eventually(statusOf(ns, "b")).Should(HaveField("State", "Frozen"))
 		clock.SetTime(noon.Add(2 * time.Hour))
 		Eventually(statusOf(ns, "a")).Should(HaveField("State", "Ended"))
-		Consistently(suspended(cron)).Should(BeTrue())
+		suite.Still(suspended(cron)).Should(BeTrue())
 		clock.SetTime(noon.Add(4 * time.Hour))
 		Eventually(suspended(cron)).Should(BeFalse())
 		Eventually(func(g Gomega) {
@@ -217,7 +219,7 @@ spec: {awake: [{from: "00:00", to: "24:00"}], priority: 2147483647}
 `, ns)
 		suspending(ns, "a", "2026-03-02T12:00:00Z", "2026-03-02T14:00:00Z")
 		Eventually(suspended(cron)).Should(BeTrue())
-		Consistently(suspended(cron)).Should(BeTrue())
+		suite.Still(suspended(cron)).Should(BeTrue())
 		clock.SetTime(noon.Add(2 * time.Hour))
 		Eventually(suspended(cron)).Should(BeFalse())
 	})
@@ -256,7 +258,7 @@ spec:
 			MatchError(ContainSubstring("out of ClusterChangeFreeze/sleeping, which is active; user \"alice\" needs the verb \"override\"")))
 		Expect(patch(alice, space, `{"metadata":{"labels":{"team":"post"}}}`)).To(Succeed())
 		for _, cron := range []client.Object{mail, report} {
-			Consistently(suspended(cron)).Should(BeTrue())
+			suite.Still(suspended(cron)).Should(BeTrue())
 		}
 	})
 
@@ -369,9 +371,9 @@ spec: {target: {kinds: [{group: apps, kind: DaemonSet}]}, upscale: "0 8 * * *", 
 			g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "nights"}, &s)).To(Succeed())
 			g.Expect(s.Status.Targets).To(HaveValue(HaveField("Pending", BeEquivalentTo(1))))
 		}).Should(Succeed())
-		Consistently(asleep).Should(BeEmpty())
+		suite.Still(asleep).Should(BeEmpty())
 		clock.SetTime(noon.Add(23*time.Hour + 59*time.Minute))
-		Consistently(asleep).Should(BeEmpty())
+		suite.Still(asleep).Should(BeEmpty())
 		clock.SetTime(noon.Add(24 * time.Hour))
 		Eventually(asleep).Should(Equal("true"))
 	})

@@ -16,6 +16,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/integration/scene"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // fieldManager is Flyball's name in managedFields.
@@ -130,7 +131,7 @@ var _ = Describe("GitOps tools on an object that sleeps", func() {
 				app.sync(count)
 				Expect(web.count(Default)).To(BeEquivalentTo(0))
 			}
-			Consistently(scene.TargetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Asleep: 1}))
+			suite.Still(scene.TargetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Asleep: 1}))
 
 			By("in the morning it is as before, and Git rules again")
 			clock.SetTime(morningOf(day))
@@ -155,7 +156,7 @@ var _ = Describe("GitOps tools on an object that sleeps", func() {
 		Eventually(web.count).Should(BeEquivalentTo(0))
 		Expect(app.outOfSync(3)(Default)).To(BeFalse())
 		app.sync(3)
-		Consistently(web.count).Should(BeEquivalentTo(3))
+		suite.Still(web.count).Should(BeEquivalentTo(3))
 		Eventually(scene.TargetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Overridden: 1}))
 		clock.SetTime(morningOf(0))
 		restoredTo(web, ns, 3)
@@ -208,7 +209,7 @@ var _ = Describe("GitOps tools on an object that sleeps", func() {
 			clock.SetTime(nightOf(day))
 			Eventually(web.count).Should(BeEquivalentTo(0))
 			reconcile(web, -1)
-			Consistently(web.count).Should(BeEquivalentTo(0))
+			suite.Still(web.count).Should(BeEquivalentTo(0))
 			clock.SetTime(morningOf(day))
 			restoredTo(web, ns, 3)
 			reconcile(web, -1)
@@ -238,7 +239,7 @@ var _ = Describe("GitOps tools on an object that sleeps", func() {
 		clock.SetTime(nightOf(0))
 		Eventually(web.count).Should(BeEquivalentTo(0))
 		ignoring(3)
-		Consistently(web.count).Should(BeEquivalentTo(0))
+		suite.Still(web.count).Should(BeEquivalentTo(0))
 		clock.SetTime(morningOf(0))
 		restoredTo(web, ns, 3)
 		ignoring(3)
@@ -259,7 +260,7 @@ var _ = Describe("GitOps tools on an object that sleeps", func() {
 		clock.SetTime(nightOf(0))
 		Eventually(web.count).Should(BeEquivalentTo(0))
 		web.applyByClient(kubectl, -1)
-		Consistently(web.count).Should(BeEquivalentTo(0))
+		suite.Still(web.count).Should(BeEquivalentTo(0))
 		web.applyByClient(kubectl, 4)
 		Eventually(scene.TargetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Overridden: 1}))
 		clock.SetTime(morningOf(0))

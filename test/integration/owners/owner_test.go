@@ -243,7 +243,7 @@ var _ = Describe("Owners of sleeping targets", Ordered, func() {
 				g.Expect(lib.Client.Get(scene.Ctx, client.ObjectKeyFromObject(s), s)).To(Succeed())
 				return s.Status.ObservedGeneration
 			}).Should(Equal(s.Generation))
-			Consistently(func(g Gomega) string { return get(g, obj).GetResourceVersion() }).Should(Equal(held.GetResourceVersion()))
+			suite.Still(func(g Gomega) string { return get(g, obj).GetResourceVersion() }).Should(Equal(held.GetResourceVersion()))
 			clock.SetTime(clock.Now().Add(31 * time.Minute))
 			Eventually(counts).Should(Equal(step.last))
 		}

@@ -144,7 +144,7 @@ var _ = Describe("Server-side apply by the owner", func() {
 		Eventually(web.count).Should(Equal(atNight))
 		Expect(web.apply(helm, -1)).To(Succeed())
 		Expect(web.apply(flux, -1)).To(Succeed())
-		Consistently(web.count).Should(Equal(atNight))
+		suite.Still(web.count).Should(Equal(atNight))
 		Expect(web.apply(helm, 5)).To(MatchError(ContainSubstring(`conflict with "` + flyball + `"`)))
 
 		By("by day: the field is its owner's again")
@@ -159,7 +159,7 @@ var _ = Describe("Server-side apply by the owner", func() {
 		clock.SetTime(dusk(1))
 		Eventually(web.count).Should(Equal(atNight))
 		Expect(web.apply(helm, 2, client.ForceOwnership)).To(Succeed())
-		Consistently(web.count).Should(BeEquivalentTo(2))
+		suite.Still(web.count).Should(BeEquivalentTo(2))
 		clock.SetTime(dawn(1))
 		Eventually(web.managers).ShouldNot(ContainElement(flyball))
 		Expect(web.apply(helm, 3)).To(Succeed())
@@ -215,7 +215,7 @@ var _ = Describe("Server-side apply by the owner", func() {
 			clock.SetTime(dawn(0))
 			Eventually(web.count).Should(BeEquivalentTo(3))
 			Eventually(c.patches).Should(Equal(tc.want))
-			Consistently(c.patches).Should(Equal(tc.want))
+			suite.Still(c.patches).Should(Equal(tc.want))
 			scene.Remove(s)
 			Expect(m.Stop()).To(Succeed())
 		}

@@ -12,6 +12,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/integration/scene"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 var _ = Describe("flyball.dev/awake-until", func() {
@@ -30,7 +31,7 @@ var _ = Describe("flyball.dev/awake-until", func() {
 			scene.Patch(pick(ns, s, web), stayUp)
 			Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(3))
 			clock.SetTime(until.Add(-time.Second))
-			Consistently(scene.Replicas(ns, "web")).Should(BeEquivalentTo(3))
+			suite.Still(scene.Replicas(ns, "web")).Should(BeEquivalentTo(3))
 			clock.SetTime(until)
 			Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(0))
 		},

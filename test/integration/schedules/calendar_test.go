@@ -13,6 +13,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/integration/scene"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // calendar creates a Calendar of one date with a name of its own.
@@ -53,7 +54,7 @@ var _ = Describe("A calendar", func() {
 		clock.SetTime(midnight)
 		Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(3))
 		clock.SetTime(scene.Dusk.AddDate(0, 0, 1))
-		Consistently(scene.Replicas(ns, "web")).Should(BeEquivalentTo(3))
+		suite.Still(scene.Replicas(ns, "web")).Should(BeEquivalentTo(3))
 		clock.SetTime(midnight.AddDate(0, 0, 1))
 		Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(0))
 	})
@@ -105,7 +106,7 @@ var _ = Describe("A calendar", func() {
 		}
 		Eventually(ready).Should(And(scene.BeCondition(metav1.ConditionFalse, "InvalidSpec"),
 			HaveField("Message", ContainSubstring("there is no ConfigMap company in the namespace "+ns))))
-		Consistently(scene.Replicas(ns, "web")).Should(BeEquivalentTo(3))
+		suite.Still(scene.Replicas(ns, "web")).Should(BeEquivalentTo(3))
 
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "company"},
 			Data: map[string]string{"calendar.ics": file("20260302")}}
@@ -139,7 +140,7 @@ var _ = Describe("A calendar", func() {
 			scene.BeCondition(metav1.ConditionFalse, "InvalidSpec"), HaveField("Message", ContainSubstring("spec.calendars[0].name"))))
 		scene.Create(scene.Deployment(ns, "late", 2))
 		clock.SetTime(scene.Dawn)
-		Consistently(scene.Counts(ns)).Should(Equal(map[string]int{"late": 2, "web": 0}))
+		suite.Still(scene.Counts(ns)).Should(Equal(map[string]int{"late": 2, "web": 0}))
 
 		back := &v1alpha1.Calendar{ObjectMeta: metav1.ObjectMeta{Name: c.Name}, Spec: c.Spec}
 		scene.Create(back)

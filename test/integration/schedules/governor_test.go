@@ -67,7 +67,7 @@ var _ = Describe("An autoscaler with a minimum of zero whose Deployment is at ze
 		ns := scene.NewNamespace()
 		Expect(scene.Env.Client.Create(scene.Ctx, scene.Deployment(ns, "web", 0))).To(Succeed())
 		queueScaler(ns)
-		Consistently(behavior(ns)).WithTimeout(300 * time.Millisecond).Should(BeNil())
+		suite.Still(behavior(ns)).Should(BeNil())
 		s := scene.NightlyOver(ns, deploymentsOnly)
 		Eventually(behavior(ns)).ShouldNot(BeNil())
 		Expect(scene.Env.Client.Delete(scene.Ctx, s)).To(Succeed())

@@ -13,6 +13,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/integration/scene"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 func enforce(r *v1alpha1.ScheduleRules) { r.OnManualChange = v1alpha1.ManualEnforce }
@@ -28,7 +29,7 @@ var _ = Describe("A manual change at night", func() {
 		scene.Scale(ns, "web", 5)
 		Eventually(scene.TargetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Overridden: 1}))
 		clock.SetTime(scene.Dawn.Add(-time.Second))
-		Consistently(scene.Replicas(ns, "web")).Should(BeEquivalentTo(5))
+		suite.Still(scene.Replicas(ns, "web")).Should(BeEquivalentTo(5))
 
 		clock.SetTime(scene.Dawn)
 		Eventually(scene.Ledger(ns, "web")).Should(BeEmpty())
@@ -48,7 +49,7 @@ var _ = Describe("A manual change at night", func() {
 		scene.Scale(ns, "web", 5)
 		Eventually(scene.TargetsOf(ns, "nights")).Should(HaveField("Overridden", BeEquivalentTo(1)))
 		scene.Scale(ns, "web", 0)
-		Consistently(scene.TargetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Overridden: 1}))
+		suite.Still(scene.TargetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Overridden: 1}))
 		clock.SetTime(scene.Dawn)
 		Eventually(scene.Ledger(ns, "web")).Should(BeEmpty())
 		Expect(scene.Replicas(ns, "web")(Default)).To(BeEquivalentTo(0))
@@ -147,7 +148,10 @@ func rival(namespace, name string, n int32, reset string) (stop func()) {
 			if scene.Env.Client.Get(ctx, client.ObjectKeyFromObject(d), d) == nil && *d.Spec.Replicas != n {
 				_ = scene.Env.Client.Patch(ctx, d, body, client.FieldOwner("rival-operator")) // tried again in a moment
 			}
-			time.Sleep(10 * time.Millisecond)
+			select {
+			case <-ctx.Done():
+			case <-time.After(10 * time.Millisecond):
+			}
 		}
 	}()
 	stop = func() { cancel(); <-done }

@@ -86,11 +86,11 @@ var _ = Describe("At night", func() {
 		Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(0))
 		saturday := friday.Add(10*time.Hour - time.Second)
 		clock.SetTime(saturday)
-		Consistently(scene.Replicas(ns, "web")).Should(BeEquivalentTo(0))
+		suite.Still(scene.Replicas(ns, "web")).Should(BeEquivalentTo(0))
 		clock.SetTime(saturday.Add(time.Second)) // 08:00 in Skopje
 		Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(3))
 		clock.SetTime(saturday.Add(12*time.Hour + time.Minute))
-		Consistently(scene.Replicas(ns, "web")).Should(BeEquivalentTo(3))
+		suite.Still(scene.Replicas(ns, "web")).Should(BeEquivalentTo(3))
 	})
 
 	It("a transition that passes while no manager runs is carried out by the next manager", func() {

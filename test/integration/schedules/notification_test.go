@@ -142,7 +142,7 @@ var _ = Describe("A Notification", func() {
 		clock.SetTime(scene.Dawn)
 		Eventually(r.messages).Should(HaveLen(5))
 		Expect(r.messages()[4].Type).To(Equal("dev.flyball.Awake"))
-		Consistently(r.messages).Should(HaveLen(5))
+		suite.Still(r.messages).Should(HaveLen(5))
 		scene.Remove(s) // while a manager runs
 	})
 

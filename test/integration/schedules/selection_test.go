@@ -10,6 +10,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/scene"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // with returns a selector of objects with a label.
@@ -71,7 +72,7 @@ var _ = Describe("A selection at night", func() {
 		scene.ClusterNightly(func(s *v1alpha1.ClusterScheduleSpec) {
 			s.Target.NamespaceSelector = with("env", ns)
 		})
-		Consistently(scene.Replicas(ns, "web")).Should(BeEquivalentTo(3))
+		suite.Still(scene.Replicas(ns, "web")).Should(BeEquivalentTo(3))
 
 		scene.Patch(scene.Namespace(ns), scene.LabelPatch("env", ns))
 		Eventually(scene.Sleepers(ns)).Should(Equal(2))
@@ -110,7 +111,7 @@ var _ = Describe("A selection at night", func() {
 			s.Target.ExcludeNamespaces = []string{payments}
 		})
 		Eventually(scene.Replicas(shop, "web")).Should(BeEquivalentTo(0))
-		Consistently(scene.Replicas(payments, "web")).Should(BeEquivalentTo(3))
+		suite.Still(scene.Replicas(payments, "web")).Should(BeEquivalentTo(3))
 	})
 
 	It("reaches the namespaces of Kubernetes and of Flyball only by name", func() {

@@ -149,7 +149,7 @@ var _ = Describe("A simulation in memory", func() {
 		for i, at := range instants {
 			if i > 0 {
 				clock.SetTime(at.Add(-time.Second))
-				Consistently(applied, "100ms").Should(Equal(made), "nothing is written before %s", at)
+				suite.Still(applied).Should(Equal(made), "nothing is written before %s", at)
 			}
 			clock.SetTime(at)
 			again, err := decide.Simulate(step, at, at)
@@ -167,7 +167,7 @@ var _ = Describe("A simulation in memory", func() {
 		}
 		Expect(made).To(Equal(len(writes)))
 		clock.SetTime(end)
-		Consistently(applied).Should(Equal(made))
+		suite.Still(applied).Should(Equal(made))
 	})
 })
 

@@ -1,8 +1,6 @@
 package schedules
 
 import (
-	"time"
-
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +10,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/integration/scene"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 const pair = `upscale: 0 8 * * *, downscale: 0 20 * * *`
@@ -93,12 +92,12 @@ var _ = DescribeTable("An invalid spec that passes admission is reported in stat
 		}
 		Eventually(ready).Should(And(scene.BeCondition(metav1.ConditionFalse, "InvalidSpec"), HaveField("Message", ContainSubstring(field))))
 		Expect(scene.Env.Client.Create(scene.Ctx, scene.Deployment(ns, "late", 2))).To(Succeed())
-		Consistently(scene.Replicas(ns, "late")).Should(BeEquivalentTo(2))
+		suite.Still(scene.Replicas(ns, "late")).Should(BeEquivalentTo(2))
 		Expect(scene.Replicas(ns, "web")(Default)).To(BeEquivalentTo(0))
 
 		night.Stop()
 		night.Start()
-		Consistently(scene.Replicas(ns, "web")).WithTimeout(2 * time.Second).Should(BeEquivalentTo(0))
+		suite.Still(scene.Replicas(ns, "web")).Should(BeEquivalentTo(0))
 	},
 	Entry("an unknown time zone", "Schedule", `{`+pair+`, timeZone: Europe/Atlantis}`, "spec.timeZone"),
 	Entry("a cron expression", "Schedule", `{upscale: 0 8 * * *, downscale: 0 99 * * *}`, "spec.downscale"),

@@ -7,6 +7,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/integration/scene"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 var _ = Describe("A suspended schedule", func() {
@@ -21,7 +22,7 @@ var _ = Describe("A suspended schedule", func() {
 		scene.Patch(s, `{"spec":{"suspend":true}}`)
 		Eventually(scene.ConditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(suspended)
 		clock.SetTime(scene.Dawn)
-		Consistently(scene.Replicas(ns, "web")).Should(BeEquivalentTo(0))
+		suite.Still(scene.Replicas(ns, "web")).Should(BeEquivalentTo(0))
 		Eventually(scene.TargetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Asleep: 1}))
 
 		scene.Patch(s, `{"spec":{"suspend":false}}`)
@@ -38,7 +39,7 @@ var _ = Describe("A suspended schedule", func() {
 		Expect(scene.TargetsOf(ns, "nights")(Default)).To(HaveField("Total", BeNumerically(">=", 1)), "what has still to be looked at counts")
 		clock.SetTime(scene.Dusk)
 		scene.Create(scene.Deployment(ns, "late", 1))
-		Consistently(scene.Counts(ns)).Should(Equal(map[string]int{"late": 1, "web": 3}))
+		suite.Still(scene.Counts(ns)).Should(Equal(map[string]int{"late": 1, "web": 3}))
 		Eventually(scene.TargetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 2, Awake: 2}))
 
 		scene.Patch(s, `{"spec":{"suspend":false}}`)

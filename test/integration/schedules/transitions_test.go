@@ -10,6 +10,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/integration/scene"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 var _ = Describe("A schedule's transitions", func() {
@@ -19,7 +20,7 @@ var _ = Describe("A schedule's transitions", func() {
 		Expect(scene.Env.Client.Create(scene.Ctx, scene.Deployment(ns, "web", 3))).To(Succeed())
 		scene.Nightly(ns, "nights")
 		Eventually(scene.ConditionOf(ns, "nights", v1alpha1.ConditionAsleep)).Should(scene.BeCondition(metav1.ConditionFalse, "Awake"))
-		Consistently(scene.Replicas(ns, "web")).Should(BeEquivalentTo(3))
+		suite.Still(scene.Replicas(ns, "web")).Should(BeEquivalentTo(3))
 
 		clock.SetTime(scene.Monday.Add(8 * time.Hour))
 		Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(0))

@@ -7,6 +7,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/integration/scene"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 var _ = Describe("An object at rest by its owner", func() {
@@ -37,7 +38,7 @@ var _ = Describe("An object at rest by its owner", func() {
 		clock.SetTime(scene.Dawn)
 		Eventually(scene.TargetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 4, Awake: 4}))
 		Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(2))
-		Consistently(untouched).Should(Succeed())
+		suite.Still(untouched).Should(Succeed())
 	})
 
 	It("stays at zero on waking if it was scaled to zero while asleep and awake again", func() {
@@ -56,6 +57,6 @@ var _ = Describe("An object at rest by its owner", func() {
 		Eventually(scene.TargetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, AlreadyAsleep: 1}))
 		clock.SetTime(scene.Dawn.AddDate(0, 0, 1))
 		Eventually(scene.TargetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Awake: 1}))
-		Consistently(scene.Replicas(ns, "web")).Should(BeEquivalentTo(0))
+		suite.Still(scene.Replicas(ns, "web")).Should(BeEquivalentTo(0))
 	})
 })

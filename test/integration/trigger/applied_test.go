@@ -5,6 +5,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // appliedReplicas reads the sizes that a Trigger reports as applied.
@@ -43,7 +44,7 @@ var _ = Describe("The size that a Trigger reports as applied", func() {
 			clock.SetTime(hour(20))
 			Eventually(replicas(ns)).Should(BeEquivalentTo(0))
 			Eventually(appliedReplicas(t)).Should(BeEmpty())
-			Consistently(appliedReplicas(t)).Should(BeEmpty())
+			suite.Still(appliedReplicas(t)).Should(BeEmpty())
 		})
 	}
 

@@ -10,6 +10,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // anyCRD is the CRD of a kind that accepts any field.
@@ -78,7 +79,7 @@ var _ = Describe("Every kind with bounds", Ordered, func() {
 		Eventually(specOf(scaled)).Should(Equal(map[string]any{"scaleTargetRef": ref, "minReplicaCount": int64(3), "maxReplicaCount": int64(20)}))
 		Eventually(replicas(ns)).Should(BeEquivalentTo(4))
 		scale(ns, 8)
-		Consistently(replicas(ns)).Should(BeEquivalentTo(8))
+		suite.Still(replicas(ns)).Should(BeEquivalentTo(8))
 		clock.SetTime(hour(11))
 		Eventually(specOf(scaled)).Should(Equal(map[string]any{"scaleTargetRef": ref, "maxReplicaCount": int64(9)}))
 		Expect(replicas(ns)(Default)).To(BeEquivalentTo(8))
@@ -108,7 +109,7 @@ var _ = Describe("Every kind with bounds", Ordered, func() {
 		Expect(env.AwaitAdapters(ctx, "rangeds.example.com")).To(Succeed())
 		Eventually(conditionOf(t, v1alpha1.ConditionReady)).Should(HaveExactElements("False", "InvalidSpec",
 			ContainSubstring("spec.triggers[0].during.min: Invalid value: 0: Ranged.example.com accepts no less than 2")))
-		Consistently(specOf(obj)).Should(Equal(map[string]any{"low": int64(2), "high": int64(4)}))
+		suite.Still(specOf(obj)).Should(Equal(map[string]any{"low": int64(2), "high": int64(4)}))
 		By("a size, for which the kind has no place")
 		edit(t, func(s *v1alpha1.TriggerSpec) { s.Triggers[0].During = size(3) })
 		Eventually(conditionOf(t, v1alpha1.ConditionReady)).Should(HaveExactElements("False", "InvalidSpec",

@@ -5,6 +5,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 var _ = Describe("Overlapping windows", func() {
@@ -42,7 +43,7 @@ var _ = Describe("Overlapping windows", func() {
 		Eventually(bounds(ns)).Should(Equal([2]int32{5, 20}))
 		for _, at := range []float64{9, 9.5, 10, 11} {
 			clock.SetTime(hour(at))
-			Consistently(bounds(ns)).Should(Equal([2]int32{5, 20}))
+			suite.Still(bounds(ns)).Should(Equal([2]int32{5, 20}))
 		}
 		Eventually(statusOf(t)).Should(HaveField("NextTransitionTime.Time", BeTemporally("==", hour(12))))
 		Expect(f.states()).To(Equal([][2]int32{{1, 4}, {5, 20}}))
@@ -63,7 +64,7 @@ var _ = Describe("Overlapping windows", func() {
 		Eventually(bounds(ns)).Should(Equal([2]int32{2, 3}))
 		Eventually(shown(t)).Should(Equal([2]string{"After", "high"}))
 		clock.SetTime(hour(24 + 8.9))
-		Consistently(bounds(ns)).Should(Equal([2]int32{2, 3}))
+		suite.Still(bounds(ns)).Should(Equal([2]int32{2, 3}))
 		clock.SetTime(hour(24 + 9))
 		Eventually(bounds(ns)).Should(Equal([2]int32{5, 20}))
 	})
@@ -179,7 +180,7 @@ var _ = Describe("A restart", func() {
 		}{{20, [2]int32{1, 4}}, {23, [2]int32{2, 6}}, {24 + 5, [2]int32{2, 6}}, {24 + 7, [2]int32{1, 4}}, {24 + 23, [2]int32{1, 4}}} {
 			m := runOnce(step.at)
 			Eventually(bounds(ns)).Should(Equal(step.want))
-			Consistently(bounds(ns)).Should(Equal(step.want))
+			suite.Still(bounds(ns)).Should(Equal(step.want))
 			Expect(m.Stop()).To(Succeed())
 		}
 		start(24 + 23)

@@ -85,7 +85,7 @@ var _ = Describe("The report of a Trigger", func() {
 		clock.SetTime(hour(9))
 		Eventually(reasons(t)).Should(HaveKeyWithValue("HandedOver", 1))
 		clock.SetTime(hour(10))
-		Consistently(reasons(t)).Should(HaveKeyWithValue("HandedOver", 1))
+		suite.Still(reasons(t)).Should(HaveKeyWithValue("HandedOver", 1))
 		clock.SetTime(hour(11))
 		Eventually(reasons(t)).Should(HaveKeyWithValue("HandedOver", 2))
 	})
@@ -115,7 +115,7 @@ var _ = Describe("The report of a Trigger", func() {
 		before := t.ResourceVersion
 		for _, minute := range []time.Duration{5, 10, 15, 20, 25} {
 			clock.SetTime(hour(8).Add(minute * time.Minute))
-			Consistently(func(g Gomega) string {
+			suite.Still(func(g Gomega) string {
 				g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(t), t)).To(Succeed())
 				return t.ResourceVersion
 			}).WithTimeout(200 * time.Millisecond).Should(Equal(before))

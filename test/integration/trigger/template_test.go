@@ -75,10 +75,10 @@ var _ = Describe("A template", func() {
 		Eventually(label(ns, "made")).Should(Equal("yes"))
 		By("an edit of the template inside a window")
 		edit(t, func(s *v1alpha1.TriggerSpec) { s.Template.Raw = []byte(fmt.Sprintf(hpaTemplate, 6)) })
-		Consistently(bounds(ns)).Should(Equal([2]int32{5, 20}))
+		suite.Still(bounds(ns)).Should(Equal([2]int32{5, 20}))
 		clock.SetTime(hour(11))
 		Eventually(bounds(ns)).Should(Equal([2]int32{1, 6}))
-		Consistently(bounds(ns)).Should(Equal([2]int32{1, 6}))
+		suite.Still(bounds(ns)).Should(Equal([2]int32{1, 6}))
 		Expect(f.states()[:2]).To(Equal([][2]int32{{1, 4}, {5, 20}}), "no state in between")
 	})
 
@@ -126,7 +126,7 @@ var _ = Describe("A template", func() {
 		t := templated(ns, autoscalers, fmt.Sprintf(hpaTemplate, 4), peak)
 		create(t)
 		Eventually(bounds(ns)).Should(Equal([2]int32{5, 20}))
-		Consistently(label(ns, "made")).Should(BeEmpty())
+		suite.Still(label(ns, "made")).Should(BeEmpty())
 		remove(t)
 		Expect(bounds(ns)(Default)).To(Equal([2]int32{2, 3}))
 	})
@@ -157,7 +157,7 @@ var _ = Describe("A template", func() {
 			g.Eventually(image).ShouldNot(Equal("example.com/app:2"))
 			g.Expect(replicas(ns)(g)).To(BeEquivalentTo(5))
 		}).Should(Succeed())
-		Consistently(replicas(ns)).Should(BeEquivalentTo(5))
+		suite.Still(replicas(ns)).Should(BeEquivalentTo(5))
 	})
 
 	It("that is invalid is refused with the field", func() {
@@ -208,7 +208,7 @@ var _ = Describe("A template", func() {
 		create(t)
 		Eventually(bounds(ns)).Should(Equal([2]int32{5, 20}))
 		remove(t)
-		Consistently(func(g Gomega) {
+		suite.Still(func(g Gomega) {
 			var list autoscalingv2.HorizontalPodAutoscalerList
 			g.Expect(env.Client.List(ctx, &list, client.InNamespace(ns))).To(Succeed())
 			g.Expect(list.Items).To(BeEmpty())

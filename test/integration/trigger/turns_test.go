@@ -5,6 +5,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 var _ = Describe("Sizes that several Triggers set once", func() {
@@ -25,10 +26,10 @@ var _ = Describe("Sizes that several Triggers set once", func() {
 		Eventually(appliedReplicas(incident)).Should(Equal([]int64{30}))
 		Eventually(appliedReplicas(peaks)).Should(BeEmpty())
 		scale(ns, 20)
-		Consistently(replicas(ns)).Should(BeEquivalentTo(20), "the autoscaler has control")
+		suite.Still(replicas(ns)).Should(BeEquivalentTo(20), "the autoscaler has control")
 		By("it is deleted again")
 		remove(incident)
-		Consistently(replicas(ns)).Should(BeEquivalentTo(20), "the size of the first one was set at nine")
+		suite.Still(replicas(ns)).Should(BeEquivalentTo(20), "the size of the first one was set at nine")
 		By("the next day")
 		clock.SetTime(hour(24 + 9))
 		Eventually(replicas(ns)).Should(BeEquivalentTo(6))
@@ -46,7 +47,7 @@ var _ = Describe("Sizes that several Triggers set once", func() {
 			ContainSubstring("overruled by Trigger")))
 		Eventually(replicas(ns)).Should(BeEquivalentTo(12))
 		scale(ns, 15)
-		Consistently(replicas(ns)).Should(BeEquivalentTo(15))
+		suite.Still(replicas(ns)).Should(BeEquivalentTo(15))
 		By("the lower one becomes the higher")
 		edit(low, func(s *v1alpha1.TriggerSpec) { s.Triggers[0].Priority, s.Triggers[0].During = 9, size(7) })
 		Eventually(replicas(ns)).Should(BeEquivalentTo(7))
@@ -54,7 +55,7 @@ var _ = Describe("Sizes that several Triggers set once", func() {
 		edit(low, func(s *v1alpha1.TriggerSpec) { s.Triggers[0].Priority = 1 })
 		Eventually(conditionOf(low, v1alpha1.ConditionConflicting)).Should(HaveExactElements("False", "Overruled",
 			ContainSubstring("overruled by Trigger")))
-		Consistently(replicas(ns)).Should(BeEquivalentTo(15))
+		suite.Still(replicas(ns)).Should(BeEquivalentTo(15))
 	})
 
 	It("are set at once by an edit that moves the start of the window back too", func() {
@@ -68,7 +69,7 @@ var _ = Describe("Sizes that several Triggers set once", func() {
 		By("the start alone: that size has been set")
 		edit(t, func(s *v1alpha1.TriggerSpec) { s.Triggers[0].Window.From = "08:00" })
 		Eventually(statusOf(t)).Should(HaveField("PreviousTransitionTime.Time", BeTemporally("==", hour(8))))
-		Consistently(replicas(ns)).Should(BeEquivalentTo(9))
+		suite.Still(replicas(ns)).Should(BeEquivalentTo(9))
 		By("the start and the size")
 		edit(t, func(s *v1alpha1.TriggerSpec) { s.Triggers[0].Window.From, s.Triggers[0].During = "07:00", size(7) })
 		Eventually(replicas(ns)).Should(BeEquivalentTo(7))
@@ -96,7 +97,7 @@ var _ = Describe("Sizes that several Triggers set once", func() {
 		}{{9, 6, 8}, {9.5, 8, 8}, {10, 12, 14}, {11, 14, 14}, {12, 14, 10}, {13, 10, 10}, {24 + 9, 6, 6}} {
 			m := runOnce(step.at)
 			Eventually(replicas(ns)).Should(BeEquivalentTo(step.want), "at %v", step.at)
-			Consistently(replicas(ns)).Should(BeEquivalentTo(step.want), "at %v", step.at)
+			suite.Still(replicas(ns)).Should(BeEquivalentTo(step.want), "at %v", step.at)
 			Expect(m.Stop()).To(Succeed())
 			scale(ns, step.after)
 		}

@@ -173,10 +173,12 @@ func await(ctx context.Context, look func() (*scene, []string, error), answered 
 		if len(wrong) == 0 && (len(now.open) == 0 || time.Since(begun) > settles) || ctx.Err() != nil {
 			return now, wrong
 		}
-		time.Sleep(settles / 50)
+		pause := time.NewTicker(settles / 50)
+		<-pause.C
 		for looked := time.Now(); answered() == heard && time.Since(looked) < settles/3; {
-			time.Sleep(settles / 50)
+			<-pause.C
 		}
+		pause.Stop()
 	}
 }
 

@@ -132,7 +132,7 @@ var _ = Describe("A schedule with an order", func() {
 
 		// A database that fails by day must not put any object to sleep.
 		Expect(env.Patch(ctx, workload(ns, "db", "Deployment"), nowhere)).To(Succeed())
-		Consistently(replicas(ns, "web")).Should(Equal(1))
+		suite.Still(replicas(ns, "web")).Should(Equal(1))
 	})
 
 	It("goes on after the timeout with Continue, and says that it does not with Stop", func() {
@@ -217,7 +217,7 @@ var _ = Describe("A schedule with an order", func() {
 		}).Should(HaveField("Targets", HaveField("Failed", BeEquivalentTo(1))))
 		clock.SetTime(dawn.Add(time.Hour))
 		Eventually(replicas(second, "db")).Should(Equal(1))
-		Consistently(replicas(second, "web")).Should(BeZero())
+		suite.Still(replicas(second, "web")).Should(BeZero())
 		Expect(env.Patch(ctx, workload(second, "db", "Deployment"), anywhere)).To(Succeed())
 		Eventually(replicas(second, "web")).Should(Equal(1))
 		lift()
@@ -244,7 +244,7 @@ var _ = Describe("A schedule with an order", func() {
 		} {
 			clock.SetTime(step.at)
 			Eventually(both).Should(Equal(step.want))
-			Consistently(both).Should(Equal(step.want))
+			suite.Still(both).Should(Equal(step.want))
 		}
 	})
 
@@ -264,7 +264,7 @@ var _ = Describe("A schedule with an order", func() {
 		Expect(env.Patch(ctx, workload(first, "db", "Deployment"), nowhere)).To(Succeed())
 		clock.SetTime(dawn)
 		Eventually(replicas(first, "db")).Should(Equal(1))
-		Consistently(replicas(second, "web")).Should(BeZero())
+		suite.Still(replicas(second, "web")).Should(BeZero())
 		Expect(env.Client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: first}})).To(Succeed())
 		Eventually(replicas(second, "web")).Should(Equal(1))
 	})
