@@ -104,7 +104,7 @@ func (g *Guard) rule(ctx context.Context, req Request) (warnings []string, errs 
 				warnings = append(warnings, fmt.Sprintf("nothing in namespace %s is ever frozen, so that the cluster and Flyball can be repaired", ns))
 			}
 		}
-		warnings = append(append(warnings, r.Unjudged()...), r.Unreadable()...)
+		warnings = append(warnings, r.Unjudged()...)
 		if req.Old == nil {
 			for _, e := range g.Freezes.Set().Lifting(r, g.Clock.Now()) {
 				warnings = append(warnings, fmt.Sprintf("%s can let changes through that this policy denies", e.ID()))

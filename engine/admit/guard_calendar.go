@@ -90,7 +90,7 @@ func (g *Guard) isIncluded(ctx context.Context, name string, includers sets.Set[
 
 // isValid reports whether a calendar exists and can be read. A calendar that is not known yet may just have been created.
 func (g *Guard) isValid(ctx context.Context, name string) (bool, error) {
-	if _, valid := g.Context.Calendars(name); valid || g.Context.Unreadable(name) {
+	if _, valid := g.Context.Calendars(name); valid || len(g.Context.LostOf(name).Events) > 0 {
 		return valid, nil
 	}
 	return g.exists(ctx, name)

@@ -26,8 +26,8 @@ type Context struct {
 	Scope selector.Scope
 	// Calendars returns the calendars named by a spec. Nil: calendars are not checked.
 	Calendars when.Calendars
-	// Unreadable reports whether a calendar exists and cannot be read. Nil: every existing calendar can be read.
-	Unreadable func(name string) bool
+	// Lost returns the unreadable events of a calendar. Nil: no event is lost.
+	Lost func(name string) when.Loss
 	// Kinds returns the properties of an adapted kind; false: unknown (yet), and checks that depend on them are
 	// skipped. Nil: all kinds are unknown.
 	Kinds func(schema.GroupKind) (AdaptedKind, bool)
@@ -38,6 +38,14 @@ type Context struct {
 	// AuthorsAsked is true if the rights of a policy's author are checked. Without the check, fields that need the verb
 	// override are refused.
 	AuthorsAsked bool
+}
+
+// LostOf returns the unreadable events of a calendar.
+func (c Context) LostOf(name string) when.Loss {
+	if c.Lost == nil {
+		return when.Loss{}
+	}
+	return c.Lost(name)
 }
 
 // Kind returns the properties of a kind.

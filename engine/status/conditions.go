@@ -45,6 +45,8 @@ type view struct {
 	// fault is the message about a fault of an actuator, and faultReason is the reason of the condition. Both are empty
 	// without a fault.
 	fault, faultReason string
+	// lost is about the lost events of the policy's calendars; empty: none.
+	lost string
 	// unmatched are the terms of the selection that match nothing.
 	unmatched []selector.Unmatched
 	// owners are the owners of the targets, if the policy holds owners.
@@ -58,6 +60,7 @@ func (s *Writer) view(snapshot *world.Snapshot, p *world.Policy, now time.Time, 
 	v := &view{policy: p, state: oneLine(p.State(now)), now: now, generation: generation}
 	v.unready, v.listing = s.opts.Health.unready(snapshot, p)
 	v.owners, v.holders = snapshot.OwnersOf(p), snapshot.HoldsOwners()
+	v.lost = strings.Join(snapshot.LostWarnings(p.Policy.Policy, p.Calendars), "; ")
 	s.tracker.read(p.ID, func(t *counts) { v.counts = t.copy() })
 	if !p.Deleting && !p.IsBroken() {
 		v.unmatched = unmatched(snapshot, p, &v.counts, v.objectsKnown())
@@ -130,6 +133,11 @@ func (v *view) fillConditions(st *v1alpha1.PolicyStatus) {
 		put(v1alpha1.ConditionAnnotationIgnored, metav1.ConditionTrue, "Unreadable", text)
 	} else {
 		meta.RemoveStatusCondition(&st.Conditions, v1alpha1.ConditionAnnotationIgnored)
+	}
+	if v.lost != "" {
+		put(v1alpha1.ConditionEventsIgnored, metav1.ConditionTrue, "Unreadable", v.lost)
+	} else {
+		meta.RemoveStatusCondition(&st.Conditions, v1alpha1.ConditionEventsIgnored)
 	}
 	contested := len(v.counts.contested) > 0
 	set(v1alpha1.ConditionContested, contested, choose(contested, "OtherWriter", "None"),

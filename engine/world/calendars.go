@@ -69,8 +69,14 @@ func (s *Snapshot) Days(name string) (timeline.Timeline, bool) {
 	return c.Days, known && len(c.Invalid) == 0
 }
 
-// IsUnreadable reports whether a calendar exists and has errors.
-func (s *Snapshot) IsUnreadable(name string) bool { return len(s.calendars[name].Invalid) > 0 }
+// Lost returns the lost events of a calendar. A calendar with errors is lost as a whole.
+func (s *Snapshot) Lost(name string) when.Loss {
+	c := s.calendars[name]
+	if len(c.Invalid) > 0 {
+		return when.Whole(name)
+	}
+	return c.Lost
+}
 
 // RemoveCalendar removes a deleted calendar.
 func (tx *Tx) RemoveCalendar(name string) {
@@ -156,6 +162,7 @@ var errNotRead = errors.New("the ConfigMap has not been read; offline, give its 
 func (tx *Tx) sources(c *Calendar) when.Sources {
 	return when.Sources{
 		Calendars: tx.next.Days,
+		Lost:      tx.next.Lost,
 		Text: func(key v1alpha1.ConfigMapKey) (string, error) {
 			found, known := tx.next.texts[key]
 			if !known {

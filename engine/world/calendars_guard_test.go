@@ -52,7 +52,7 @@ func (onlyA) Metadata(_ context.Context, resource schema.GroupVersionResource, _
 // calendarGuard returns the validator of calendars in a world at a time.
 func calendarGuard(w *world.World, r *rights, at time.Time) admit.Validator {
 	g := &admit.Guard{Freezes: w, Objects: onlyA{}, Rights: r, Clock: clocktesting.NewFakePassiveClock(at),
-		Context: freeze.Context{Calendars: w.Snapshot().Days, Unreadable: w.Snapshot().IsUnreadable}}
+		Context: freeze.Context{Calendars: w.Snapshot().Days, Lost: w.Snapshot().Lost}}
 	pass := admit.ValidatorFunc(func(context.Context, admit.Request) ([]string, field.ErrorList, error) { return nil, nil, nil })
 	return g.Calendar(pass, w.Snapshot().Including).Validator
 }

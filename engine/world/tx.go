@@ -227,7 +227,7 @@ func (tx *Tx) context() policy.Context {
 	return policy.Context{
 		Stored:    true,
 		Scope:     tx.scope,
-		Calendars: tx.next.Days, Unreadable: tx.next.IsUnreadable,
+		Calendars: tx.next.Days, Lost: tx.next.Lost,
 		Kinds: func(gk schema.GroupKind) (policy.AdaptedKind, bool) {
 			k := tx.next.kinds[gk]
 			if k == nil {

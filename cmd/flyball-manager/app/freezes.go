@@ -28,6 +28,7 @@ import (
 	"flyball.dev/flyball/engine/controller/freezes"
 	"flyball.dev/flyball/engine/controller/notifications"
 	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/world"
@@ -102,7 +103,7 @@ func (j *judging) guard(kinds []admit.Kind) []admit.Kind {
 			bool) {
 			return j.world.Snapshot().Days(name)
 		},
-			Unreadable: func(name string) bool { return j.world.Snapshot().IsUnreadable(name) }},
+			Lost: func(name string) when.Loss { return j.world.Snapshot().Lost(name) }},
 		Exempt: j.exempt(), Account: j.account, Note: j.notes.Guarded,
 	}
 	kinds = slices.Clone(kinds)

@@ -3,6 +3,7 @@ package cani
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,8 +14,10 @@ import (
 
 // Answers holds the verdicts on several changes.
 type Answers struct {
-	Allowed bool                 `json:"allowed"`
-	Answers []freezecheck.Answer `json:"answers"`
+	Allowed bool `json:"allowed"`
+	// Undecided is true if changes are refused, all only because of lost events of calendars.
+	Undecided bool                 `json:"undecided,omitempty"`
+	Answers   []freezecheck.Answer `json:"answers"`
 
 	// Zone is the time zone of the printed times.
 	Zone *time.Location `json:"-"`
@@ -26,6 +29,7 @@ func All(answers []freezecheck.Answer, zone *time.Location) Answers {
 	for _, a := range answers {
 		all.Allowed = all.Allowed && a.Allowed
 	}
+	all.Undecided = !all.Allowed && !slices.ContainsFunc(answers, func(a freezecheck.Answer) bool { return !a.Allowed && !a.Undecided })
 	return all
 }
 
@@ -48,11 +52,19 @@ func (all Answers) Text(w *report.Writer) {
 	}
 }
 
-func text(w *report.Writer, a freezecheck.Answer, zone *time.Location) {
-	word, style := "yes", report.Good
-	if !a.Allowed {
-		word, style = "no", report.Bad
+// Word returns the verdict in a word, and its style.
+func Word(a freezecheck.Answer) (string, report.Style) {
+	switch {
+	case a.Allowed:
+		return "yes", report.Good
+	case a.Undecided:
+		return "cannot say", report.Warn
 	}
+	return "no", report.Bad
+}
+
+func text(w *report.Writer, a freezecheck.Answer, zone *time.Location) {
+	word, style := Word(a)
 	what, who := cmp.Or(strings.Join(a.Actions, ", "), "change"), cmp.Or(a.User.Name, "anybody")
 	w.Line("%s: %s %s by %s at %s", w.Styled(word, style), what, a.Target, who, instant.Text(a.At, zone))
 	if a.Note != "" {
@@ -104,6 +116,9 @@ func DenialText(d freezecheck.Denial, zone *time.Location) string {
 	}
 	if !d.LetFinish.IsZero() {
 		line += " (controllers may finish roll-outs until " + instant.Text(d.LetFinish, zone) + ")"
+	}
+	if d.Doubt != "" {
+		line += "; it cannot be said whether changes are frozen then, because of " + d.Doubt
 	}
 	if d.Reason != "" {
 		line += ": " + d.Reason

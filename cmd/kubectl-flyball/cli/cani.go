@@ -91,7 +91,7 @@ func (v *canIVerb) run(ctx context.Context, args []string) error {
 		return err
 	}
 	all := cani.All(answers, v.zone)
-	if all.Allowed && v.halfSeen {
+	if all.Allowed && v.halfSeen || all.Undecided {
 		return answer(v.print(all), true, exitUndecided)
 	}
 	return answer(v.print(all), !all.Allowed, exitDenied)

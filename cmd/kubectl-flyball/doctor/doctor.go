@@ -79,10 +79,6 @@ type Options struct {
 
 // Of checks a world and returns the results.
 func Of(w *source.World, o Options) (*Checkup, error) {
-	memory, err := w.Memory()
-	if err != nil {
-		return nil, err
-	}
 	c := &Checkup{}
 	if text := w.Unseen.Note(); text != "" {
 		c.Skip("rights", text)
@@ -91,6 +87,10 @@ func Of(w *source.World, o Options) (*Checkup, error) {
 		c.Skip("adapters", "you may not read those of the cluster")
 	} else {
 		c.adapters(w, o.Live)
+	}
+	memory, err := w.Memory() // it adds notes about policies
+	if err != nil {
+		return nil, err
 	}
 	c.policies(memory, o.Live)
 	c.selections(memory, o.Whole)
@@ -147,6 +147,9 @@ func (c *Checkup) policies(memory *world.Memory, live bool) {
 		id := workload.Policy{Kind: p.Kind.Name, Namespace: p.Object.GetNamespace(), Name: p.Object.GetName()}
 		if p.IsBroken() {
 			findings = append(findings, fmt.Sprintf("%s cannot be read: %v", id, p.Invalid.ToAggregate()))
+		}
+		for _, text := range memory.LostWarnings(p.Policy.Policy, p.Calendars) {
+			findings = append(findings, fmt.Sprintf("%s: %s", id, text))
 		}
 		st := p.Kind.Status(p.Object)
 		if !live || st == nil {

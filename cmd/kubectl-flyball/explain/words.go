@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/cani"
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -329,15 +330,19 @@ func (e *Explanation) textFreezes(w *report.Writer) {
 	w.Heading("May it be changed now, by %s?", cmp.Or(e.Freezes[0].User.Name, "anybody without an exception of their own"))
 	var rows [][]report.Cell
 	for _, a := range e.Freezes {
-		word, style, why := "yes", report.Good, a.Note
+		word, style := cani.Word(a)
+		why := a.Note
 		if !a.Allowed {
-			word, style, why = "no", report.Bad, "until "+e.when(a.NextAllowed)
+			why = "until " + e.when(a.NextAllowed)
 			if a.NextAllowed.IsZero() {
 				why = "no later time is known"
 			}
 		}
 		for _, d := range a.Denials {
 			why = strings.TrimPrefix(strings.TrimSuffix(fmt.Sprintf("%s, %s: %s", why, d.Policy, d.Reason), ": "), ", ")
+			if d.Doubt != "" {
+				why += ", because of " + d.Doubt
+			}
 			if !d.LetFinish.IsZero() {
 				why += ", controllers may finish roll-outs until " + e.when(d.LetFinish)
 			}

@@ -396,6 +396,9 @@ func (w *World) check(m *Manifests) (*world.Memory, error) {
 			w.Note("Calendar/%s: %s", c.Name, note)
 		}
 		for _, ignored := range known.Ignored {
+			if slices.ContainsFunc(w.Notes, func(note string) bool { return strings.Contains(note, ignored) }) {
+				continue // a policy that uses the calendar has the note
+			}
 			w.Note("Calendar/%s: an event is ignored: %s", c.Name, ignored)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -76,20 +77,30 @@ type World struct {
 }
 
 // Memory compiles the world. Each call returns a new Memory, which a simulation may change. Memory adds a note for each
-// policy that cannot be read. A cluster may have such policies from a time before the webhook refused them.
+// policy that cannot be read, or of whose calendars events are lost. A cluster may have such policies from a time before the webhook
+// refused them.
 func (w *World) Memory() (*world.Memory, error) {
 	memory, err := world.NewMemory(w.Lists)
 	if err != nil {
 		return nil, err
 	}
+	var lost []string
 	memory.Policies(func(p *world.Policy) bool {
 		if p.IsBroken() && w.HidesCalendarsOf(p) {
 			w.Note("%s is left out, because it uses calendars, which you may not list", p.ID)
-		} else if p.IsBroken() {
+		} else if p.IsBroken() && freeze.RuleOf(p.Policy.Policy) == nil {
 			w.Note("%s cannot be read, so it does nothing new and refuses nothing: %v", p.ID, p.Invalid.ToAggregate())
+		} else {
+			for _, text := range memory.LostWarnings(p.Policy.Policy, p.Calendars) {
+				lost = append(lost, fmt.Sprintf("%s: %s", p.ID, text))
+			}
 		}
 		return true
 	})
+	slices.Sort(lost)
+	for _, text := range lost {
+		w.Note("%s", text)
+	}
 	return memory, nil
 }
 

@@ -11,11 +11,13 @@ import (
 
 // Answer is the verdict on a change.
 type Answer struct {
-	Allowed bool      `json:"allowed"`
-	Target  string    `json:"target"`
-	Actions []string  `json:"actions"`
-	User    User      `json:"user"`
-	At      time.Time `json:"at"`
+	Allowed bool `json:"allowed"`
+	// Undecided is true if the change is refused only because of lost events of calendars.
+	Undecided bool      `json:"undecided,omitempty"`
+	Target    string    `json:"target"`
+	Actions   []string  `json:"actions"`
+	User      User      `json:"user"`
+	At        time.Time `json:"at"`
 	// Denials are the denials of policies of every enforcement.
 	Denials []Denial `json:"denials,omitempty"`
 	// Lifts are the exceptions that allow a denied change.
@@ -39,9 +41,11 @@ type Denial struct {
 	Enforcement string    `json:"enforcement"`
 	Actions     []string  `json:"actions"`
 	Until       time.Time `json:"until,omitzero"`
-	Reason      string    `json:"reason,omitempty"`
-	Contact     string    `json:"contact,omitempty"`
-	DocsURL     string    `json:"docsURL,omitempty"`
+	// Doubt names the lost events of calendars if the denial depends on them.
+	Doubt   string `json:"doubt,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Contact string `json:"contact,omitempty"`
+	DocsURL string `json:"docsURL,omitempty"`
 	// LetFinish is the time until which controllers may finish roll-outs that began before the freeze.
 	LetFinish time.Time `json:"letFinish,omitzero"`
 }
@@ -62,13 +66,13 @@ type Lift struct {
 
 func (e *Evaluator) answer(req Request, j admit.Judgement) Answer {
 	v := &j.Verdict
-	a := Answer{Allowed: v.Allowed, Target: req.Target.String(), Actions: append([]string{}, j.Request.Actions.Names()...), User: req.User,
-		At:       req.At,
+	a := Answer{Allowed: v.Allowed, Undecided: v.Undecided(), Target: req.Target.String(),
+		Actions: append([]string{}, j.Request.Actions.Names()...), User: req.User, At: req.At,
 		Warnings: v.Warnings, NextAllowed: v.NextAllowed, NotBefore: v.NotBefore, Message: v.Message}
 	set := e.Judge.Freezes.Set()
 	for i := range v.Denials {
 		d := &v.Denials[i]
-		denial := Denial{Policy: d.Policy.String(), Enforcement: string(d.Enforcement), Actions: d.Names(), Until: d.Until}
+		denial := Denial{Policy: d.Policy.String(), Enforcement: string(d.Enforcement), Actions: d.Names(), Until: d.Until, Doubt: d.Doubt}
 		if rule := set.Rule(d.Policy); rule != nil {
 			m := rule.Message()
 			denial.Reason, denial.Contact, denial.DocsURL = m.Reason, m.Contact, m.DocsURL

@@ -86,7 +86,7 @@ func shutText(other *Rule, always workload.Change) string {
 
 // closes reports whether the rule is a maintenance window that surely refuses changes of everybody outside its windows.
 func (r *Rule) closes() bool {
-	return r.isWindow() && r.enforcement == v1alpha1.EnforcementDeny && r.judged.everybody() && len(r.missing)+len(r.unreadable) == 0
+	return r.isWindow() && r.enforcement == v1alpha1.EnforcementDeny && r.judged.everybody() && len(r.missing)+len(r.lost) == 0
 }
 
 func (r *Rule) isWindow() bool { return r.id.Kind == WindowKind || r.id.Kind == ClusterWindowKind }

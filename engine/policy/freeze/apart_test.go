@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -75,8 +76,13 @@ func TestApartWarnsOfWindowsNeverOpenTogether(t *testing.T) {
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			ctx := testContext
-			ctx.Calendars, ctx.Unreadable = func(string) (timeline.Timeline, bool) { return timeline.Timeline{}, false },
-				func(name string) bool { return name == "broken" }
+			ctx.Calendars = func(string) (timeline.Timeline, bool) { return timeline.Timeline{}, false }
+			ctx.Lost = func(name string) when.Loss {
+				if name == "broken" {
+					return when.Whole(name)
+				}
+				return when.Loss{}
+			}
 			rules := map[string]*freeze.Rule{}
 			for _, text := range []string{tc.given, tc.other} {
 				rule, _, errs := freeze.CompileObject(parse(t, text), ctx)

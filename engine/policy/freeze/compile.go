@@ -131,9 +131,7 @@ func compileRule(d draft, ctx Context) (*Rule, field.ErrorList) {
 	}
 	r.judged, es = subjects(d.rules, at)
 	errs = append(errs, es...)
-	r.denies, r.end, r.missing, es = d.denies(loc, ctx.Calendars, at)
-	errs = append(errs, es...)
-	r.distrust(ctx, at.Child("calendars"))
+	errs = append(errs, r.takeTimes(d, ctx, at)...)
 	if es = when.Repeated(d.times.Windows, at.Child("windows")); !ctx.Stored {
 		errs = append(errs, es...)
 	} else if len(es) > 0 {
@@ -213,65 +211,73 @@ func (d draft) letFinish(at *field.Path) (time.Duration, field.ErrorList) {
 	return long, nil
 }
 
-// denies returns the times when the rule denies, the first second after its last denial, and the names of missing
-// calendars. A freeze with a missing calendar still denies at its other times. Otherwise any user who deletes a Calendar
-// would lift the freeze.
-func (d draft) denies(loc *time.Location, calendars when.Calendars, at *field.Path) (denies timeline.Timeline, end int64, missing []string,
-	errs field.ErrorList) {
+// takeTimes sets the times when the rule denies, the first second after its last denial, and the missing calendars. A freeze
+// with a missing calendar still denies at its other times. Otherwise any user who deletes a Calendar would lift the freeze.
+func (r *Rule) takeTimes(d draft, ctx Context, at *field.Path) field.ErrorList {
 	parts, end, errs := d.period(at)
-	if loc == nil {
-		return denies, 0, nil, errs // the unknown zone has been reported
+	if r.zone == nil {
+		return errs // the unknown zone has been reported
 	}
-	windows, es := when.EveryWindow(d.times.Windows, loc, at.Child("windows"))
+	windows, es := when.EveryWindow(d.times.Windows, r.zone, at.Child("windows"))
 	errs = append(errs, es...)
-	effects, es := when.Effects(d.times.Calendars, v1alpha1.EffectFrozen, v1alpha1.EffectChangesOpen, calendars, at.Child("calendars"))
+	at = at.Child("calendars")
+	effects, es := when.Effects(d.times.Calendars, v1alpha1.EffectFrozen, v1alpha1.EffectChangesOpen, ctx.Calendars, at)
 	for _, e := range es {
 		if e.Type == field.ErrorTypeNotFound {
-			missing = append(missing, e.BadValue.(string))
+			r.missing = append(r.missing, e.BadValue.(string))
 		} else {
 			errs = append(errs, e)
 		}
 	}
 	if len(errs) > 0 {
-		return denies, 0, nil, errs
+		return errs
 	}
-	if len(windows)+len(d.times.Calendars) > 0 {
-		end = forever
+	if r.end = end; len(windows)+len(d.times.Calendars) > 0 {
+		r.end = forever
 	}
-	denies = timeline.Union(append(parts, windows...)...)
+	base := timeline.Union(append(parts, windows...)...)
 	if d.isWindow() {
-		denies = timeline.Not(denies)
+		base = timeline.Not(base)
 	}
-	if len(effects) > 0 {
-		denies = timeline.Override(denies, effects...)
-	}
-	return denies, end, missing, nil
+	r.denies, r.surely = r.takeLost(base, effects, ctx, at)
+	return nil
 }
 
-// distrust makes the rule deny as long as a calendar with the effect Frozen exists and cannot be read. The days of the
-// freeze are then unknown, and a broken file or include must not lift the freeze. In the meantime the engine neither
-// suspends nor restores.
-func (r *Rule) distrust(ctx Context, at *field.Path) {
+// takeLost returns the times when the rule denies by the strictest and by the mildest reading of the lost events of its calendars.
+// The strictest is in force: a broken file, event or include must not lift a freeze. Where the two differ, the engine neither
+// suspends nor restores. It does neither as long as a calendar cannot be read at all.
+func (r *Rule) takeLost(base timeline.Timeline, effects []timeline.Effect, ctx Context, at *field.Path) (strict, mild timeline.Timeline) {
+	most, least := slices.Clone(effects), slices.Clone(effects)
+	var all when.Loss
 	for i, c := range r.calendars {
-		if ctx.Unreadable == nil || !ctx.Unreadable(c.Name) {
+		lost := ctx.LostOf(c.Name)
+		if len(lost.Events) == 0 {
 			continue
 		}
-		r.missing = slices.DeleteFunc(r.missing, func(name string) bool { return name == c.Name })
-		why := "this Calendar cannot be read, as its status says, so it opens nothing: mend it"
+		all.Events = append(all.Events, lost.Events...)
+		why := "; where this matters, it opens nothing: mend it"
 		if c.Effect == v1alpha1.EffectFrozen {
-			r.denies, why = timeline.Not(timeline.Timeline{}),
-				"this Calendar cannot be read, as its status says, so the freeze holds until it can: mend it"
+			most = append(most, timeline.Effect{During: lost.During, Active: true})
+			why = "; where this matters, the freeze holds: mend it"
+		} else {
+			least = append(least, timeline.Effect{During: lost.During})
 		}
-		r.unreadable = append(r.unreadable, field.Invalid(at.Index(i).Child("name"), c.Name, why))
+		fault := field.Invalid(at.Index(i).Child("name"), c.Name, lost.String()+why)
+		if r.lost = append(r.lost, fault); slices.Contains(r.missing, c.Name) {
+			r.unreadable = append(r.unreadable, fault)
+		}
 	}
+	r.missing = slices.DeleteFunc(r.missing, func(name string) bool { return len(ctx.LostOf(name).Events) > 0 })
+	r.doubt = workload.OneLine(all.String(), maxWhy)
+	return override(base, most), override(base, least)
 }
 
-// Unreadable returns texts about the calendars of the rule that cannot be read.
-func (r *Rule) Unreadable() (warnings []string) {
-	for _, e := range r.unreadable {
-		warnings = append(warnings, e.Error())
+// override lays effects over a timeline.
+func override(base timeline.Timeline, effects []timeline.Effect) timeline.Timeline {
+	if len(effects) == 0 {
+		return base
 	}
-	return warnings
+	return timeline.Override(base, effects...)
 }
 
 // period returns the time from startTime to endTime, if the spec gives them, and the instant of endTime.

@@ -64,8 +64,21 @@ type Denial struct {
 	Leaves, Wakes bool
 	// Until is the time at which the rule stops denying; zero: it never stops.
 	Until time.Time
+	// Doubt names the lost events of calendars if the denial depends on them; empty: the rule surely denies.
+	Doubt string
 	// Reason is the rule's reason, contact and documentation as text; may be empty.
 	Reason string
+}
+
+// why returns the doubt and the reason as text; empty: there is neither.
+func (d *Denial) why() string {
+	switch {
+	case d.Doubt == "":
+		return d.Reason
+	case d.Reason == "":
+		return doubtText(d.Doubt)
+	}
+	return doubtText(d.Doubt) + ": " + d.Reason
 }
 
 // Names returns the denied actions, and Relabel for an edit of labels that takes the object out of the rule.
@@ -125,6 +138,12 @@ func (v *Verdict) Of(e v1alpha1.Enforcement) []Denial {
 	return out
 }
 
+// Undecided reports whether the request is refused only because of lost events of calendars.
+func (v *Verdict) Undecided() bool {
+	refusals := v.Of(v1alpha1.EnforcementDeny)
+	return !v.Allowed && len(refusals) > 0 && !slices.ContainsFunc(refusals, func(d Denial) bool { return d.Doubt == "" })
+}
+
 // Decide judges a request. It does no I/O. Its cost depends on the number of policies that may select the object, not
 // on the number of all policies.
 func (s *Set) Decide(req Request) Verdict {
@@ -148,13 +167,17 @@ func (s *Set) Decide(req Request) Verdict {
 		if v.Denials == nil {
 			v.Denials = make([]Denial, 0, len(q.rules))
 		}
-		v.Denials = append(v.Denials, Denial{Policy: r.id, Enforcement: r.enforcement, Actions: left, Leaves: leaves,
-			Wakes: leaves && r.isOnlyWokenBy(&q.subject), Until: st.Until, Reason: r.why})
+		denial := Denial{Policy: r.id, Enforcement: r.enforcement, Actions: left, Leaves: leaves,
+			Wakes: leaves && r.isOnlyWokenBy(&q.subject), Until: st.Until, Reason: r.why}
+		if r.doubts(req.Now) {
+			denial.Doubt = r.doubt
+		}
+		v.Denials = append(v.Denials, denial)
 		if strictness(r.enforcement) > strictness(v.Enforcement) {
 			v.Enforcement = r.enforcement
 		}
 		if r.enforcement == v1alpha1.EnforcementWarn {
-			v.Warnings = append(v.Warnings, warning(&req, r, left, st.Until))
+			v.Warnings = append(v.Warnings, warning(&req, r, &denial))
 		}
 	}
 	if v.Enforcement == v1alpha1.EnforcementDeny {

@@ -51,13 +51,19 @@ func refusal(req *Request, v *Verdict, last *Rule) string {
 	return workload.OneLine(text.String(), maxRefusal)
 }
 
-// denialText returns the policy, the denied actions and the reason. The reason takes at most why bytes.
-func denialText(d *Denial, why int) string {
+// denialText returns the policy, the denied actions, and the doubt and the reason. The last two take at most most bytes.
+func denialText(d *Denial, most int) string {
 	text := d.Policy.String() + " denies " + deniedText(d)
-	if d.Reason == "" || why <= len(": ") {
+	why := d.why()
+	if why == "" || most <= len(": ") {
 		return text
 	}
-	return text + ": " + workload.OneLine(d.Reason, why-len(": "))
+	return text + ": " + workload.OneLine(why, most-len(": "))
+}
+
+// doubtText returns the doubt of a rule as text. It names the lost events.
+func doubtText(events string) string {
+	return "it cannot be said whether changes are frozen now, because of " + events
 }
 
 func deniedText(d *Denial) string {
@@ -87,13 +93,13 @@ func nextText(v *Verdict, last *Rule) string {
 }
 
 // warning returns the message of a policy that only warns about a request.
-func warning(req *Request, r *Rule, left workload.Change, until time.Time) string {
-	text := fmt.Sprintf("%s asks not to %s %s now", r.id, actionsText(left), objectText(req))
-	if r.why != "" {
-		text += ": " + r.why
+func warning(req *Request, r *Rule, d *Denial) string {
+	text := fmt.Sprintf("%s asks not to %s %s now", r.id, actionsText(d.Actions), objectText(req))
+	if why := d.why(); why != "" {
+		text += ": " + why
 	}
-	if !until.IsZero() {
-		text += ". It ends " + instantText(until, r.zone)
+	if !d.Until.IsZero() {
+		text += ". It ends " + instantText(d.Until, r.zone)
 	}
 	return text
 }

@@ -73,8 +73,9 @@ type Rule struct {
 	// why is the message as text; empty: the rule has no message.
 	why  string
 	zone *time.Location
-	// denies is on while changes are denied.
-	denies timeline.Timeline
+	// denies is on while changes are denied. surely is on while changes are denied by every reading of the lost events of
+	// calendars.
+	denies, surely timeline.Timeline
 	// guardAhead is the time for which the rule is already guarded before each start of denying.
 	guardAhead time.Duration
 	// letFinish is how long after each start of denying controllers may finish roll-outs that had begun.
@@ -84,9 +85,11 @@ type Rule struct {
 	excused string
 	// missing are the names of calendars that do not exist. Their days do not count.
 	missing []string
-	// unreadable has an error for each calendar that cannot be read; empty: all can be read.
-	unreadable field.ErrorList
-	calendars  []v1alpha1.FreezeCalendar
+	// lost has an error for each calendar with lost events, and unreadable for each that is lost as a whole. doubt names the lost
+	// events. All are empty if no event is lost.
+	lost, unreadable field.ErrorList
+	doubt            string
+	calendars        []v1alpha1.FreezeCalendar
 	// recurs is true if the rule has windows or calendars.
 	recurs  bool
 	windows int
@@ -120,6 +123,9 @@ func (r *Rule) Enforcement() v1alpha1.Enforcement { return r.enforcement }
 
 // Denies returns the actions denied by the rule while active.
 func (r *Rule) Denies() workload.Change { return r.deny }
+
+// doubts reports whether the denial of an active rule depends on lost events of calendars at an instant.
+func (r *Rule) doubts(at time.Time) bool { return r.doubt != "" && !r.surely.At(at).Active }
 
 // Active reports whether the rule denies at an instant. since and until are the start and the end of this state. A zero
 // since means since ever, and a zero until means for ever.

@@ -102,8 +102,9 @@ func engine(r *Rule, asleep *selector.Selector) *policy.Policy {
 	}
 }
 
-// active adds the claim to sleep if the rule is active. Otherwise it ends the pipeline without a claim. So the ledger
-// restores the changes of an ended freeze, and nothing else is changed.
+// active adds the claim to sleep if the rule is surely active, and the claim to keep if the denial depends on lost events of
+// calendars. Otherwise it ends the pipeline without a claim. So the ledger restores the changes of an ended freeze, and nothing
+// else is changed.
 func (s suspension) active(f *pipeline.Frame) error {
 	st := s.rule.denies.At(f.Input.Now)
 	f.Decision.WakeAt(st.Until)
@@ -112,6 +113,14 @@ func (s suspension) active(f *pipeline.Frame) error {
 	}
 	if !st.Active {
 		f.Done = true
+		return nil
+	}
+	if s.rule.doubt != "" {
+		f.Decision.WakeAt(s.rule.surely.At(f.Input.Now).Until)
+	}
+	if s.rule.doubts(f.Input.Now) {
+		f.Sayf("%s: everything stays as it is", doubtText(s.rule.doubt))
+		f.Decision.Intents, f.Done = append(f.Decision.Intents, workload.Intent{By: s.rule.id, Class: workload.ClassKeep}), true
 		return nil
 	}
 	f.Decision.Intents = append(f.Decision.Intents, workload.Intent{
@@ -130,7 +139,7 @@ func (s suspension) suspend(f *pipeline.Frame) error {
 
 func (s suspension) state(now time.Time) policy.State {
 	st := s.rule.denies.At(now)
-	out := policy.State{Asleep: st.Active && s.sleeps, Since: st.Since, Next: st.Until}
+	out := policy.State{Asleep: st.Active && s.sleeps && !s.rule.doubts(now), Since: st.Since, Next: st.Until}
 	switch {
 	case st.Active:
 		out.Name, out.Active, out.Message = stateFrozen, s.rule.id.Name, s.outcome()+s.until(st.Until)
@@ -151,8 +160,8 @@ func (s suspension) state(now time.Time) policy.State {
 		out.Message += "; there is no Calendar " + strings.Join(s.rule.missing, ", ") +
 			", so its days do not count: create it, or take it out of spec.calendars"
 	}
-	if len(s.rule.unreadable) > 0 {
-		out.Message += "; " + s.rule.unreadable.ToAggregate().Error()
+	if len(s.rule.lost) > 0 {
+		out.Message += "; " + s.rule.lost.ToAggregate().Error()
 	}
 	if s.rule.excused != "" {
 		out.Message += "; this will be refused at the next edit: " + s.rule.excused

@@ -20,7 +20,7 @@ type Calendars func(name string) (timeline.Timeline, bool)
 type Sources struct {
 	// Calendars finds included calendars.
 	Calendars Calendars
-	// Lost returns the ignored events of included calendars.
+	// Lost returns the lost events of included calendars.
 	Lost func(name string) Loss
 	// Text returns the value of a key of a ConfigMap.
 	Text func(v1alpha1.ConfigMapKey) (string, error)
@@ -59,7 +59,7 @@ type CompiledCalendar struct {
 	Encoding string
 	// Ignored names the ignored events of the calendar's file.
 	Ignored []string
-	// Lost are the ignored events of this calendar and of the included ones.
+	// Lost are the unreadable events of this calendar and of the included calendars.
 	Lost Loss
 }
 
@@ -71,12 +71,28 @@ func (c CompiledCalendar) EncodingNote() string {
 	return "the file is not UTF-8, and is read as " + c.Encoding
 }
 
-// Loss are the ignored events of a calendar.
+// Loss are the unreadable events of a calendar.
 type Loss struct {
-	// During is on while an ignored event may be on.
+	// During is on while a lost event may be on.
 	During timeline.Timeline
-	// Events name the ignored events.
+	// Events name the lost events, each with its calendar. An unreadable calendar is one event at all times.
 	Events []string
+}
+
+// Whole returns the loss of an unreadable calendar.
+func Whole(name string) Loss {
+	return Loss{During: timeline.Not(timeline.Timeline{}), Events: []string{"Calendar " + name + " cannot be read, as its status says"}}
+}
+
+// fewEvents is the number of lost events in a message.
+const fewEvents = 3
+
+// String names the first few lost events; empty: none.
+func (l Loss) String() string {
+	if more := len(l.Events) - fewEvents; more > 0 {
+		return fmt.Sprintf("%s; and %d more", strings.Join(l.Events[:fewEvents], "; "), more)
+	}
+	return strings.Join(l.Events, "; ")
 }
 
 // Calendar compiles a calendar.

@@ -47,6 +47,7 @@ spec: {calendars: [{name: broken, effect: Frozen}], deny: [Scale]}
 `, "create", "--dry-run=server", "-f", "-")
 			g.Expect(err).NotTo(HaveOccurred(), out)
 			return out
-		}).Should(ContainSubstring("this Calendar cannot be read, as its status says, so the freeze holds until it can: mend it"))
+		}).Should(ContainSubstring("calendars: Calendar broken cannot be read, as its status says; where this matters, it cannot be " +
+			"said whether changes are frozen, and the policy denies them"))
 	})
 })
