@@ -78,6 +78,22 @@ func (s *Snapshot) Lost(name string) when.Loss {
 	return c.Lost
 }
 
+// Parts returns the parts of a calendar and of its includes, each with its source; none for a missing or invalid calendar.
+func (s *Snapshot) Parts(name string) []when.Part {
+	c, known := s.calendars[name]
+	if !known || len(c.Invalid) > 0 {
+		return nil
+	}
+	parts, _ := when.Parts(name, c.object.Spec, when.Sources{Text: s.readText,
+		Read: func(string, string) *when.ReadFile { return c.file }}) // its errors would make the calendar invalid
+	for _, inner := range c.object.Spec.Include {
+		for _, p := range s.Parts(inner) {
+			parts = append(parts, when.Part{Source: p.Source + " of Calendar " + inner, Days: p.Days})
+		}
+	}
+	return parts
+}
+
 // RemoveCalendar removes a deleted calendar.
 func (tx *Tx) RemoveCalendar(name string) {
 	if _, known := tx.next.calendars[name]; !known {
@@ -158,18 +174,21 @@ func (tx *Tx) compileCalendar(name string) {
 
 var errNotRead = errors.New("the ConfigMap has not been read; offline, give its manifest as well")
 
+// readText returns the value of a key of a ConfigMap.
+func (s *Snapshot) readText(key v1alpha1.ConfigMapKey) (string, error) {
+	found, known := s.texts[key]
+	if !known {
+		return "", errNotRead
+	}
+	return found.value, found.err
+}
+
 // sources returns the sources of a calendar. They keep the file that they read in it.
 func (tx *Tx) sources(c *Calendar) when.Sources {
 	return when.Sources{
 		Calendars: tx.next.Days,
 		Lost:      tx.next.Lost,
-		Text: func(key v1alpha1.ConfigMapKey) (string, error) {
-			found, known := tx.next.texts[key]
-			if !known {
-				return "", errNotRead
-			}
-			return found.value, found.err
-		},
+		Text:      tx.next.readText,
 		Read: func(text, timeZone string) *when.ReadFile {
 			if !c.file.IsOf(text, timeZone) {
 				if c.file = tx.files[c.object.Name]; !c.file.IsOf(text, timeZone) {

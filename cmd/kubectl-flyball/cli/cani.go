@@ -46,7 +46,8 @@ ACTION is one or more of create, delete, rollout and scale, with commas between.
 
 RBAC rights are not checked: kubectl auth can-i answers that.
 
-Exit codes: 0 everything is allowed, 1 something is denied, 2 could not be decided. A pipeline that goes on only after 0 fails closed.`,
+Exit codes: 0 everything is allowed, 1 something is denied, 2 could not be decided, such as on the day of an unreadable event of a
+Calendar. A pipeline that goes on only after 0 fails closed.`,
 		Example: "  kubectl flyball can-i rollout deployment/web\n  kubectl flyball can-i delete sts/db --as alice --at 2037-12-24T12:00\n  " +
 			"kubectl flyball can-i rollout,scale deployment/web deployment/api\n  kubectl flyball can-i -f deployment.yaml && kubectl apply -f " +
 			"deployment.yaml",

@@ -22,16 +22,20 @@ func newExplain(s *session) *cobra.Command {
 	v := &explainVerb{session: s}
 	cmd := &cobra.Command{
 		Use:   "explain KIND/NAME",
-		Short: "Explain one object: the deciding policies with their reasons, the originals and the next changes; or one policy",
+		Short: "Explain one object: the deciding policies with their reasons, the originals and the next changes; or one policy or Calendar",
 		Long: `Explains an object: each selecting policy with the reasoning step by step, each nearly selecting policy with the failed term,
 the winner and the reason, the originals, related autoscalers, the reason for a waiting write, the next three changes, and for each
 action whether a freeze refuses the action now and until when.
 
 For a policy, such as schedule/nights, the state and the reason, the next transitions, and the state of each target.
 
+For a Calendar, such as calendar/company, the coming days with the field, the line of the file or the rule of holidays behind each, and
+the events that cannot be read.
+
 If --at is in the future, the time until then is simulated first (at most five weeks). If --at is in the past, the answer is
 hypothetical: the present policies and objects, applied to that time.`,
 		Example: "  kubectl flyball explain deployment/web\n  kubectl flyball explain schedule/office-hours\n  kubectl flyball " +
+			"explain calendar/company\n  kubectl flyball " +
 			"explain sts/db --at 2037-05-11T21:00\n  kubectl flyball explain --offline -f manifests/ deployment/web",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: v.completeArg,
@@ -46,12 +50,17 @@ func (v *explainVerb) completeArg(cmd *cobra.Command, args []string, typed strin
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return v.suggestions().Objects(cmd, typed, source.PolicyNames)
+	return v.suggestions().Objects(cmd, typed, func(w *source.World, namespace string) []string {
+		return append(source.PolicyNames(w, namespace), source.CalendarNames(w)...)
+	})
 }
 
 func (v *explainVerb) run(ctx context.Context, arg string) error {
 	if _, err := v.at("at", v.when); err != nil {
 		return err
+	}
+	if name, ok := source.CalendarNamed(arg); ok {
+		return v.explainCalendar(ctx, name)
 	}
 	if id, _, ok := source.PolicyNamed(arg, v.namespace()); ok {
 		if done, err := v.explainPolicy(ctx, arg, id); done {
@@ -135,6 +144,23 @@ func (s *session) readAround(ctx context.Context, args []string, files []string)
 		w, err = s.read(ctx, q, files)
 	}
 	return w, targets, err
+}
+
+// explainCalendar explains a Calendar.
+func (v *explainVerb) explainCalendar(ctx context.Context, name string) error {
+	w, err := v.load(ctx, source.Query{Namespace: v.namespace(), PoliciesOnly: true}, v.paths)
+	if err != nil {
+		return err
+	}
+	at, err := v.at("at", v.when)
+	if err != nil {
+		return err
+	}
+	story, err := explain.OfCalendar(w, name, explain.Options{At: at, Zone: v.zone})
+	if err != nil {
+		return err
+	}
+	return v.print(story)
 }
 
 // explainPolicy explains a policy. It returns false if an adapter has a kind of the same name. In this case the

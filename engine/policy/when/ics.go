@@ -45,8 +45,9 @@ func tooLong(line int) error {
 
 // File is the content of a calendar file.
 type File struct {
-	// Events are the events that count.
+	// Events are the events that count. Lines are the lines of their components in the file.
 	Events []timeline.Event
+	Lines  []int
 	// Lost are the times which the unreadable events may cover. They are at least as long as the events.
 	Lost []timeline.Event
 	// Encoding is the encoding of a file that is not UTF-8; otherwise empty.
@@ -112,7 +113,7 @@ func (f *file) readInto(read *File) (left int) {
 		more, err := f.events(e)
 		switch {
 		case err == nil && len(read.Events)+len(more) <= MaxEvents:
-			read.Events = append(read.Events, more...)
+			read.Events, read.Lines = append(read.Events, more...), append(read.Lines, slices.Repeat([]int{e.line}, len(more))...)
 			continue
 		case err == nil:
 			err = fmt.Errorf("line %d: there are more than %d events", e.line, MaxEvents)

@@ -40,6 +40,10 @@ spec:
       DTSTART;TZID=Headquarters:20260304T100000
       DURATION:PT1H
       END:VEVENT
+      BEGIN:VEVENT
+      SUMMARY:Audit
+      DTSTART;VALUE=DATE:20260320
+      END:VEVENT
       END:VCALENDAR
 `
 
@@ -91,6 +95,11 @@ var _ = Describe("A freeze of which an event cannot be read", func() {
 		}
 		Expect(run("", "", "explain", "changefreeze/launches", "-n", ns).Out).To(ContainSubstring(lost))
 		Expect(run("", "", "explain", "schedule/nights", "-n", ns).Out).To(ContainSubstring(lost))
+
+		coming := run("viewer", "", "explain", "calendar/"+ns, "-n", ns)
+		Expect(coming.Code).To(Equal(0), coming.ErrOut)
+		Expect(coming.Out).To(And(ContainSubstring("2026-03-20   Audit   line 7 of spec.ics.inline"), ContainSubstring(lost),
+			MatchRegexp("2026-03-03 to 2026-03-05 +Launch")))
 
 		asker := pipelines.of(ns, "asker", "people")
 		web := object("apps/v1", "Deployment", ns, "free")
