@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"sync/atomic"
 )
 
 // Frequency is the period of a Recurrence.
@@ -89,6 +90,8 @@ type recurringDays struct {
 	nth, nthLast [7]uint64
 	// positions and lastPositions have the bits of Positions.
 	positions, lastPositions [6]uint64
+	// last has the days of the last year that was asked for, if the rule selects positions in years.
+	last atomic.Pointer[yearDates]
 }
 
 func newRecurringDays(r Recurrence, start month) *recurringDays {
@@ -132,23 +135,42 @@ func weekdayOf(day int64) int {
 	return int(FloorMod(day+thursday, 7))
 }
 
-func (d *recurringDays) mask(m month) (mask uint32) {
-	mask = d.all(m)
+func (d *recurringDays) mask(m month) uint32 {
 	switch {
-	case mask == 0 || len(d.rule.Positions) == 0:
-		return mask
+	case len(d.rule.Positions) == 0:
+		return d.all(m)
 	case d.rule.Frequency == Monthly:
+		mask := d.all(m)
 		return d.placed(mask, 0, bits.OnesCount32(mask))
+	default:
+		return d.yearOf(m).days[m.number-1]
 	}
-	before, count := 0, 0
-	first := m.first - int64(dayOfYear(m, 1)) + 1
-	for each, _ := monthOf(first); each.year == m.year; each = each.next() {
-		n := bits.OnesCount32(d.all(each))
-		if count += n; each.number < m.number {
-			before += n
-		}
+}
+
+// yearDates are the days of a rule in a year.
+type yearDates struct {
+	year int
+	days [12]uint32
+}
+
+// yearOf returns the days in the year of a month. The last year is kept, because a search asks for its months one after the other.
+func (d *recurringDays) yearOf(m month) *yearDates {
+	if known := d.last.Load(); known != nil && known.year == m.year {
+		return known
 	}
-	return d.placed(mask, before, count)
+	y, count, before := &yearDates{year: m.year}, 0, 0
+	each, _ := monthOf(m.first - int64(dayOfYear(m, 1)) + 1)
+	for i := range y.days {
+		y.days[i] = d.all(each)
+		count += bits.OnesCount32(y.days[i])
+		each = each.next()
+	}
+	for i, mask := range y.days {
+		y.days[i] = d.placed(mask, before, count)
+		before += bits.OnesCount32(mask)
+	}
+	d.last.Store(y)
+	return y
 }
 
 // all returns the days of a month before positions are selected.
@@ -224,10 +246,5 @@ func (d *recurringDays) placed(mask uint32, before, count int) (taken uint32) {
 	return taken
 }
 
-// steps are a month, or the year of it.
-func (d *recurringDays) steps() int {
-	if d.rule.Frequency == Annual && len(d.rule.Positions) > 0 {
-		return 13
-	}
-	return 1
-}
+// steps are two for a rule with positions, which are selected from the days of the month.
+func (d *recurringDays) steps() int { return 1 + min(len(d.rule.Positions), 1) }
