@@ -61,6 +61,10 @@ PACKAGES ?= engine/path engine/timeline engine/workload engine/adapter/... engin
 check-holidays: ## Compare the holidays of all countries with a second source, an npm package; needs node and npm.
 	@$(GO) run ./test/holidays
 
+.PHONY: check-calendars
+check-calendars: ## Compare random calendar files with two other implementations, npm packages; needs node and npm. ARGS="-seed 7" tries others.
+	@$(GO) run ./test/calendars $(ARGS)
+
 .PHONY: mutate
 mutate: ## Count the mutations that the tests of PACKAGES do not notice; the survivors go to bin/mutate/.
 	@.ci/mutate $(PACKAGES)

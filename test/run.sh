@@ -36,7 +36,7 @@ concurrent=$(go list ./engine/apply ./engine/controller/... ./engine/inspect ./e
 suites=$(go list ./test/integration/library ./test/integration/adapters ./test/integration/tortoise ./test/integration/failures ./test/integration/outage ./test/integration/freeze ./test/integration/schedules ./test/integration/scaledown \
     ./engine/admit ./test/integration/... ./test/samples/... ./test/deploy/... ./test/monitoring/... ./test/docs/... ./test/local/... ./test/browser ./test/demo \
     ./test/bench ./test/bench/tortoise)
-others=$(go list ./engine/... ./crds/... ./adapters/... ./cmd/... ./docs/... ./schemas/... ./deploy/... ./test/demo/... ./test/bench/... ./test/report ./test/holidays |
+others=$(go list ./engine/... ./crds/... ./adapters/... ./cmd/... ./docs/... ./schemas/... ./deploy/... ./test/demo/... ./test/bench/... ./test/report ./test/holidays ./test/calendars |
     grep -vxF "$concurrent" | grep -vxF "$suites")
 
 # What needs no cluster, or little of one, runs beside the suites, which wait for their clocks and servers a good part of the time. It
