@@ -9,9 +9,10 @@
 // shows that reading or a later one. So a transition inside a spring-forward gap happens at the end of the gap, and a transition
 // inside a fall-back fold happens once, at its first occurrence. Transitions that the gap pushes to the same instant keep
 // their wall-clock order: the last of them decides. The only exception is a window whose cron names every hour of the
-// day: it opens in both occurrences of a repeated hour, because its author cannot mean only one of them.
+// day: it opens in both occurrences of a repeated hour, because its author cannot mean only one of them. Events of calendar files
+// follow RFC 5545 instead.
 //
-// Decisions (docs/decisions): 0006.
+// Decisions (docs/decisions): 0006, 0053.
 package timeline
 
 import "time"
