@@ -30,7 +30,7 @@ var script []byte
 
 func main() {
 	seed := flag.Uint64("seed", 1, "seed of the random files")
-	count := flag.Int("count", 2000, "number of random files")
+	count := flag.Int("count", 1000, "number of random files")
 	flag.Parse()
 	if err := run(context.Background(), *seed, *count); err != nil {
 		fmt.Fprintln(os.Stderr, "check-calendars:", err)
