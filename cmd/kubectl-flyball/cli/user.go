@@ -12,14 +12,18 @@ import (
 )
 
 // user returns the user whose permissions are in question. With a cluster this is the user of the connection, as the
-// cluster reports it, including --as. Offline it is the user of --as and --as-group.
+// cluster reports it, including --as. Offline it is the user of --as and --as-group, with the groups
+// that a cluster adds.
 func (s *session) user(ctx context.Context) (freezecheck.User, error) {
 	if s.offline {
-		u := freezecheck.User{Name: *s.config.Impersonate}
+		var groups []string
 		if s.config.ImpersonateGroup != nil {
-			u.Groups = *s.config.ImpersonateGroup
+			groups = *s.config.ImpersonateGroup
 		}
-		return u, nil
+		if name := *s.config.Impersonate; name != "" || len(groups) > 0 {
+			return freezecheck.Impersonated(name, groups...), nil
+		}
+		return freezecheck.User{}, nil
 	}
 	config, err := s.restConfig()
 	if err != nil {

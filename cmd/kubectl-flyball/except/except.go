@@ -127,9 +127,9 @@ func (s ExceptionSpec) beneficiary(asks freezecheck.User) freezecheck.User {
 	case meant || len(s.Users)+len(s.Groups) == 0:
 		return asks
 	case len(s.Users) > 0:
-		return freezecheck.User{Name: s.Users[0]}
+		return freezecheck.Impersonated(s.Users[0])
 	}
-	return freezecheck.User{Name: "a member of " + s.Groups[0], Groups: s.Groups[:1]}
+	return freezecheck.Impersonated("a member of "+s.Groups[0], s.Groups[0])
 }
 
 // Preview lists the changes allowed by an exception, and the changes still refused.

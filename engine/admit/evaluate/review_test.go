@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,26 +88,6 @@ func TestReviewsBecomeRequests(t *testing.T) {
 		q, err := r.Spec.question(kindOf)
 		if err != nil || q.Target.String() != test.want || (q.Action == 0) != (q.Manifest != nil) {
 			t.Errorf("%s: %v, %v", test.spec, q, err)
-		}
-	}
-}
-
-// The groups are the ones that an API server adds to an impersonated user.
-func TestImpersonatedUserGetsOwnGroups(t *testing.T) {
-	for _, test := range []struct {
-		user         string
-		groups, want []string
-	}{
-		{"alice", nil, []string{"system:authenticated"}},
-		{"alice", []string{"sre"}, []string{"sre", "system:authenticated"}},
-		{"alice", []string{"system:authenticated"}, []string{"system:authenticated"}},
-		{"system:serviceaccount:ci:deployer", nil, []string{"system:serviceaccounts", "system:serviceaccounts:ci", "system:authenticated"}},
-		{"system:serviceaccount:ci:deployer", []string{"sre"}, []string{"sre", "system:authenticated"}},
-		{"system:serviceaccount:ci:", nil, []string{"system:authenticated"}},
-		{"system:anonymous", nil, []string{"system:unauthenticated"}},
-	} {
-		if got := freezecheck.ImpliedGroups(test.user, slices.Clone(test.groups)); !slices.Equal(got, test.want) {
-			t.Errorf("%s in %v: %v, want %v", test.user, test.groups, got, test.want)
 		}
 	}
 }

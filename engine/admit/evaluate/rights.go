@@ -50,7 +50,7 @@ func (a *api) subject(ctx context.Context, caller *authenticationv1.UserInfo, s 
 			return freezecheck.User{}, err
 		}
 	}
-	return freezecheck.User{Name: s.User, Groups: freezecheck.ImpliedGroups(s.User, groups)}, nil
+	return freezecheck.Impersonated(s.User, groups...), nil
 }
 
 func (a *api) needImpersonate(ctx context.Context, caller *authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) error {

@@ -3,6 +3,8 @@ package freezecheck
 import (
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validation"
 )
 
 // These are names of users and groups in Kubernetes.
@@ -14,19 +16,20 @@ const (
 	serviceAccounts    = "system:serviceaccounts"
 )
 
-// ImpliedGroups returns the groups of an impersonated user: the given ones and those that an API server adds.
-func ImpliedGroups(user string, groups []string) []string {
-	if namespace, _, ok := ServiceAccount(user); ok && len(groups) == 0 {
+// Impersonated returns a user with the given groups and those that an API server adds to an impersonated user (Kubernetes 1.37.2,
+// k8s.io/apiserver/pkg/endpoints/filters/impersonation).
+func Impersonated(name string, groups ...string) User {
+	if namespace, _, ok := ServiceAccount(name); ok && len(groups) == 0 {
 		groups = []string{serviceAccounts, serviceAccounts + ":" + namespace}
 	}
 	own := authenticated
-	if user == anonymous {
+	if name == anonymous {
 		own = unauthenticated
 	}
-	if !slices.Contains(groups, own) {
-		groups = append(groups, own)
+	if !slices.Contains(groups, own) && !slices.Contains(groups, unauthenticated) {
+		groups = append(slices.Clone(groups), own)
 	}
-	return groups
+	return User{Name: name, Groups: groups}
 }
 
 // ServiceAccount returns the namespace and the name of the service account with a user name.
@@ -36,5 +39,6 @@ func ServiceAccount(user string) (namespace, name string, ok bool) {
 		return "", "", false
 	}
 	namespace, name, ok = strings.Cut(rest, ":")
-	return namespace, name, ok && namespace != "" && name != ""
+	return namespace, name, ok && len(validation.ValidateNamespaceName(namespace, false)) == 0 &&
+		len(validation.ValidateServiceAccountName(name, false)) == 0
 }

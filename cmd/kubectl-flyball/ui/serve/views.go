@@ -200,14 +200,15 @@ func (q request) judge(ctx context.Context, world *source.World, form url.Values
 		words = append(words, "--at", at.UTC().Format(time.RFC3339))
 	}
 	if name := form.Get("as"); name != "" {
-		user = freezecheck.User{Name: name}
 		words = append(words, "--as", name)
+		var groups []string
 		if text := form.Get("groups"); text != "" {
 			for _, group := range strings.Split(text, ",") {
-				user.Groups = append(user.Groups, strings.TrimSpace(group))
+				groups = append(groups, strings.TrimSpace(group))
 				words = append(words, "--as-group", strings.TrimSpace(group))
 			}
 		}
+		user = freezecheck.Impersonated(name, groups...)
 	}
 	changes, err := cani.Actions(strings.Split(form.Get("may"), ","))
 	if err != nil {
