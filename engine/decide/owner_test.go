@@ -133,6 +133,9 @@ func TestOwnerIsHeldWhileATargetSleeps(t *testing.T) {
 			[]string{worldtest.Deployment("one", 3, `,"labels":{"app.kubernetes.io/instance":"shop"},`+
 				`"annotations":{"argocd.argoproj.io/tracking-id":"shop:apps/Deployment:shop/one"}`), applicationOf("", automated, "two")},
 			[]string{sleep("20:00", "one"), wake("06:00", "one")}},
+		{"an Application with a slash at the end of its server", []policy.Object{nights},
+			[]string{one, strings.Replace(applicationOf("", automated, "one"), "default.svc", "default.svc/", 1)},
+			[]string{"20:00" + held, sleep("20:00", "one"), wake("06:00", "one"), "06:00" + back}},
 		{"an Application for another cluster", []policy.Object{nights},
 			[]string{one, strings.Replace(applicationOf("", automated, "one"), "https://kubernetes.default.svc", "https://remote.example.com", 1)},
 			[]string{sleep("20:00", "one"), wake("06:00", "one")}},

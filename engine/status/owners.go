@@ -23,11 +23,9 @@ func (v *view) fillOwners(st *v1alpha1.PolicyStatus, put func(kind string, is me
 	status, reason, message := metav1.ConditionFalse, "NotHeld", firstFew(texts)
 	switch {
 	case !v.holders:
-		reason, message = "NoAdapter",
-			"no adapter with owns is in use: enable applications.argoproj.io, kustomizations.kustomize.toolkit.fluxcd.io "+
-				"or helmreleases.helm.toolkit.fluxcd.io in the chart's value adapters"
+		reason, message = "NoAdapter", world.NoOwnerAdapter
 	case len(v.owners) == 0:
-		reason, message = "NoOwner", "no Application, Kustomization or HelmRelease for this cluster has a target in its record"
+		reason, message = "NoOwner", world.NoOwnerRecord
 	case slices.ContainsFunc(v.owners, func(o world.Owner) bool { return o.OutOfReach }):
 		reason = "OtherNamespace"
 	case !slices.ContainsFunc(v.owners, func(o world.Owner) bool { return !o.Held && !o.Suspended }):

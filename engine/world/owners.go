@@ -145,6 +145,13 @@ func (s *Snapshot) OwnersOf(p *Policy) []Owner {
 	return all
 }
 
+// These are the reasons why a policy holds no owner.
+const (
+	NoOwnerAdapter = "no adapter with owns is in use: enable applications.argoproj.io, kustomizations.kustomize.toolkit.fluxcd.io " +
+		"or helmreleases.helm.toolkit.fluxcd.io in the chart's value adapters"
+	NoOwnerRecord = "no Application, Kustomization or HelmRelease for this cluster has a target in its record"
+)
+
 func (s *Snapshot) owner(p *Policy, ref workload.Ref, targets map[workload.Ref]bool) Owner {
 	o := Owner{Ref: ref, OutOfReach: !p.MayHold(ref.Namespace)}
 	k, obj := s.kinds[ref.GroupKind], s.Object(ref)

@@ -58,6 +58,8 @@ type Explanation struct {
 	Governs    *Relation  `json:"governs,omitempty"`
 	// AppliedBy are the objects of GitOps tools whose record lists the object. They are known only if a policy holds owners.
 	AppliedBy []Relation `json:"appliedBy,omitempty"`
+	// Unheld has the reasons why policies with holdOwner hold no object of a GitOps tool for the object.
+	Unheld []string `json:"unheld,omitempty"`
 	// Next are the next changes, at most three.
 	Next []Change `json:"next"`
 	// Steps are the steps of the decision that follow the pipelines of the policies.
@@ -442,6 +444,16 @@ func (e *Explanation) relations(memory *world.Memory, ref workload.Ref, at time.
 // owners adds the objects of GitOps tools that apply the object, with the effect of the policies that hold them.
 func (e *Explanation) owners(memory *world.Memory, v *decide.Verdict, at time.Time) {
 	all, _ := memory.Owners(v.Kind.Ref(v.Object))
+	for _, o := range v.Opinions {
+		if !o.Policy.HoldsOwners || o.OnBehalf || len(all) > 0 || v.Kind.Adapter.CanOwn() {
+			continue
+		}
+		why := "no Application, Kustomization or HelmRelease for this cluster has it in its record"
+		if !memory.HoldsOwners() {
+			why = world.NoOwnerAdapter
+		}
+		e.Unheld = append(e.Unheld, fmt.Sprintf("%s has holdOwner and holds nothing for it: %s", o.Policy.ID, why))
+	}
 	for _, owner := range all {
 		r := relationTo(memory, owner, at)
 		for _, o := range v.Opinions {

@@ -302,8 +302,11 @@ func (e *Explanation) textBefore(w *report.Writer) {
 
 // textOwners lists the owners of the object.
 func (e *Explanation) textOwners(w *report.Writer) {
-	if len(e.AppliedBy) > 0 {
+	if len(e.AppliedBy)+len(e.Unheld) > 0 {
 		w.Heading("GitOps tools")
+	}
+	for _, text := range e.Unheld {
+		w.Line("  %s", text)
 	}
 	for _, r := range e.AppliedBy {
 		w.Line("  applied by %s: %s", r.Target, r.Text)

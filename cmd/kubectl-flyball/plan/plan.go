@@ -123,12 +123,22 @@ func Make(ctx context.Context, w *source.World, o Options) (*Plan, error) {
 // All returns the timelines of all listed targets, in order. It includes targets without a change.
 func (p *Plan) All() []Timeline { return p.all }
 
-// noteOwners adds a note for each owner that a policy holds, or cannot hold.
+// noteOwners adds a note for each owner that a policy holds, or cannot hold, and for each policy that holds none though it should.
 func (p *Plan) noteOwners(memory *world.Memory) {
 	var notes []string
 	for policy := range memory.Policies {
-		for _, owner := range memory.OwnersOf(policy) {
+		if !policy.HoldsOwners || policy.Deleting {
+			continue
+		}
+		owners := memory.OwnersOf(policy)
+		for _, owner := range owners {
 			notes = append(notes, fmt.Sprintf("%s has holdOwner: %s", policy.ID, owner))
+		}
+		switch {
+		case !memory.HoldsOwners():
+			notes = append(notes, fmt.Sprintf("%s has holdOwner and holds nothing: %s", policy.ID, world.NoOwnerAdapter))
+		case len(owners) == 0:
+			notes = append(notes, fmt.Sprintf("%s has holdOwner and holds nothing: %s", policy.ID, world.NoOwnerRecord))
 		}
 	}
 	slices.Sort(notes)
