@@ -284,12 +284,14 @@ func keepEverything(obj *workload.Object) []workload.Intent {
 	return intents
 }
 
-// followsOwner reports whether the object's controller is an object of an adapted kind with its own lever. Policies
-// put this owner to sleep instead of the object, because the owner's controller would undo writes to the object. The
-// owner's adapter need not be in use yet.
-func (d decider) followsOwner(obj *workload.Object) bool {
-	return obj.Owner != nil && d.w.Adapts(obj.Owner.GroupKind)
+// FollowsOwner reports whether the object's controller is an object of an adapted kind with its own lever, as a Deployment is of its
+// ReplicaSets. Such an object is no target. Policies put its controller to sleep instead, because the controller would undo writes to
+// the object. The controller's adapter need not be in use yet.
+func FollowsOwner(w World, obj *workload.Object) bool {
+	return obj.Owner != nil && w.Adapts(obj.Owner.GroupKind)
 }
+
+func (d decider) followsOwner(obj *workload.Object) bool { return FollowsOwner(d.w, obj) }
 
 // claimants returns claims to keep the values of policies that are broken, and of deleted policies that leave their
 // values in place.

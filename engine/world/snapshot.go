@@ -364,15 +364,19 @@ func (s *Snapshot) EachLedgerOf(id workload.Policy, yield func(workload.Ref)) {
 	}
 }
 
-// EachTarget yields the objects that a policy selects or has changed. It may yield an object twice.
+// EachTarget yields the targets of a policy and the objects that it has changed. It may yield an object twice.
 func (s *Snapshot) EachTarget(p *Policy, yield func(workload.Ref)) {
 	s.EachLedgerOf(p.ID, yield)
 	for _, k := range s.kinds {
-		s.EachSelected(p, k, yield)
+		s.eachSelected(p.Policy.Policy, k, func(obj *workload.Object) {
+			if !decide.FollowsOwner(s, obj) {
+				yield(k.Ref(obj))
+			}
+		})
 	}
 }
 
-// EachSelected yields the objects of a kind that a policy selects.
+// EachSelected yields the objects of a kind that a policy selects. Some are no targets, because they follow their controllers.
 func (s *Snapshot) EachSelected(p *Policy, k *Kind, yield func(workload.Ref)) {
 	s.eachSelected(p.Policy.Policy, k, func(obj *workload.Object) { yield(k.Ref(obj)) })
 }

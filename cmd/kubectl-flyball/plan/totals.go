@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -97,7 +98,7 @@ func newLedger(memory *world.Memory, o Options) *ledger {
 	l := &ledger{memory: memory, options: o, accounts: map[workload.Ref]*account{}}
 	memory.EachObject(func(ref workload.Ref) {
 		obj := memory.Object(ref)
-		if obj == nil || o.Keep != nil && !o.Keep(ref, obj) {
+		if obj == nil || o.Keep != nil && !o.Keep(ref, obj) || decide.FollowsOwner(memory, obj) && len(obj.Ledger) == 0 {
 			return
 		}
 		kind := memory.Kind(ref.GroupKind)
