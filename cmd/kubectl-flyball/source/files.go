@@ -18,6 +18,7 @@ import (
 	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/notify/message"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/policy/when"
@@ -131,7 +132,7 @@ func (m *Manifests) take(d *document, namespace string) []error {
 }
 
 // notPolicies are the kinds of Flyball that are not policies.
-var notPolicies = []string{"Adapter", "Calendar", "Recommendation", "UsageCheckpoint"}
+var notPolicies = []string{"Adapter", "Calendar", "Recommendation", "UsageCheckpoint", "Notification", "ClusterNotification"}
 
 // takeOwn adds an object of one of Flyball's kinds.
 func (m *Manifests) takeOwn(d *document, kind, namespace string) []error {
@@ -156,6 +157,10 @@ func (m *Manifests) takeOwn(d *document, kind, namespace string) []error {
 		return []error{decode(m, d, raw, &v1alpha1.Recommendation{}, &m.Recommendations)}
 	case "UsageCheckpoint":
 		return []error{decode(m, d, raw, &v1alpha1.UsageCheckpoint{}, &m.Checkpoints)}
+	case "Notification":
+		return checked(d, raw, message.Compile)
+	case "ClusterNotification":
+		return checked(d, raw, message.CompileCluster)
 	}
 	obj := row.New()
 	if err := decode(m, d, raw, obj, &m.Policies); err != nil {
@@ -182,6 +187,20 @@ func decode[T any](m *Manifests, d *document, raw []byte, obj T, list *[]T) erro
 	*list = append(*list, obj)
 	m.docs[any(obj)] = d
 	return nil
+}
+
+// checked returns the faults of an object that takes no part in a world, such as a Notification.
+func checked[T, R any](d *document, raw []byte, compile func(*T) (R, field.ErrorList)) (faults []error) {
+	var read []*T
+	obj := new(T)
+	if err := decode(&Manifests{docs: map[any]*document{}}, d, raw, obj, &read); err != nil {
+		return []error{err}
+	}
+	_, errs := compile(obj)
+	for _, err := range errs {
+		faults = append(faults, d.fault(err.Field, "%s", err.Error()))
+	}
+	return faults
 }
 
 // Load returns a world from files only. It has the objects of the files and the library's adapters. An adapter in a
