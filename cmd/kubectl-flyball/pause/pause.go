@@ -3,11 +3,14 @@ package pause
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
+	"github.com/tidwall/gjson"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
@@ -41,6 +44,8 @@ type Change struct {
 	// Paused is the new value of spec.suspend.
 	Paused   bool     `json:"paused"`
 	Policies []string `json:"policies"`
+	// Unchanged are the policies that have the value already.
+	Unchanged []string `json:"unchanged,omitempty"`
 	// DryRun is true if nothing was written.
 	DryRun bool `json:"dryRun,omitempty"`
 
@@ -88,6 +93,26 @@ func instead(kind policy.Kind) string {
 	return ""
 }
 
+// Compare sets Unchanged from the policies of a world.
+func (c *Change) Compare(w *source.World) {
+	for _, p := range c.policies {
+		for _, obj := range w.Policies {
+			if source.IDOf(obj) != p.id {
+				continue
+			}
+			if raw, err := json.Marshal(obj); err == nil {
+				c.compare(p, gjson.GetBytes(raw, "spec.suspend").Bool())
+			}
+		}
+	}
+}
+
+func (c *Change) compare(p named, suspended bool) {
+	if id := p.id.String(); suspended == c.Paused && !slices.Contains(c.Unchanged, id) {
+		c.Unchanged = append(c.Unchanged, id)
+	}
+}
+
 // Write writes the new value of spec.suspend to the policies in a cluster.
 func (c *Change) Write(ctx context.Context, client dynamic.Interface, manager string) error {
 	body := []byte(`{"spec":{"suspend":null}}`)
@@ -99,13 +124,15 @@ func (c *Change) Write(ctx context.Context, client dynamic.Interface, manager st
 		o.DryRun = []string{metav1.DryRunAll}
 	}
 	for _, p := range c.policies {
-		resource := v1alpha1.GroupVersion.WithResource(p.kind.Resource)
-		var err error
-		if p.id.Namespace == "" {
-			_, err = client.Resource(resource).Patch(ctx, p.id.Name, types.MergePatchType, body, o)
-		} else {
-			_, err = client.Resource(resource).Namespace(p.id.Namespace).Patch(ctx, p.id.Name, types.MergePatchType, body, o)
+		var policies dynamic.ResourceInterface = client.Resource(v1alpha1.GroupVersion.WithResource(p.kind.Resource))
+		if p.id.Namespace != "" {
+			policies = client.Resource(v1alpha1.GroupVersion.WithResource(p.kind.Resource)).Namespace(p.id.Namespace)
 		}
+		if before, err := policies.Get(ctx, p.id.Name, metav1.GetOptions{}); err == nil { // without the right to read it is not compared
+			suspended, _, _ := unstructured.NestedBool(before.Object, "spec", "suspend")
+			c.compare(p, suspended)
+		}
+		_, err := policies.Patch(ctx, p.id.Name, types.MergePatchType, body, o)
 		switch {
 		case apierrors.IsNotFound(err):
 			return fmt.Errorf("there is no %s", p.id)
@@ -128,13 +155,17 @@ func (c *Change) Text(w *report.Writer) {
 		note = " (dry run: nothing was written)"
 	}
 	for _, p := range c.policies {
-		w.Line("%s: %s%s", p.id, c.effect(p.kind), note)
+		w.Line("%s: %s%s", p.id, c.effect(p), note)
 	}
 }
 
-func (c *Change) effect(kind policy.Kind) string {
-	costs := among(deletioncost.Kinds(), kind)
-	switch {
+func (c *Change) effect(p named) string {
+	costs := among(deletioncost.Kinds(), p.kind)
+	switch unchanged := slices.Contains(c.Unchanged, p.id.String()); {
+	case unchanged && c.Paused:
+		return "it was paused already, so nothing changes"
+	case unchanged:
+		return "it was not paused, so nothing changes"
 	case c.Paused && costs:
 		return "paused: the costs that it has set are removed"
 	case c.Paused:

@@ -68,7 +68,7 @@ func (v *verb) command(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// run sets spec.suspend of the policies. It reads no policy before, so it needs only the right to patch policies.
+// run sets spec.suspend of the policies. It needs only the right to patch policies.
 func (v *verb) run(ctx context.Context, args []string) error {
 	change := &Change{Paused: v.paused, DryRun: v.dryRun || *v.Offline}
 	namespace := v.Namespace()
@@ -104,5 +104,6 @@ func (v *verb) offline(ctx context.Context, change *Change, args []string, names
 			return err
 		}
 	}
+	change.Compare(w)
 	return v.Print(change)
 }

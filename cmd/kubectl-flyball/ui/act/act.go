@@ -169,6 +169,7 @@ func (in Around) pause(verb string, form url.Values) (*Action, error) {
 	if err := change.Add(on, namespace); err != nil {
 		return nil, err
 	}
+	change.Compare(in.World)
 	a := &Action{Effect: change, Form: fixed(verb, form), Command: Command(id.Namespace, verb, on)}
 	a.write = func(ctx context.Context, client dynamic.Interface, manager string) error {
 		return change.Write(ctx, client, manager)

@@ -43,7 +43,8 @@ func TestActionsHaveTheCommandOfTheVerb(t *testing.T) {
 		"verb=sleep&on=deployment.apps/web": {"kubectl flyball sleep deployment.apps/web -n shop", "deployment/web: it was not kept awake"},
 		"verb=pause&on=schedule/office-hours": {"kubectl flyball pause schedule/office-hours -n shop",
 			"Schedule/shop/office-hours: paused: what sleeps stays asleep"},
-		"verb=resume&on=schedule/office-hours": {"kubectl flyball resume schedule/office-hours -n shop", "resumed: its window decides again"},
+		"verb=resume&on=schedule/office-hours": {"kubectl flyball resume schedule/office-hours -n shop",
+			"it was not paused, so nothing changes"},
 		"verb=except&on=deployment.apps/web&allow=rollout&allow=scale&for=1h&reason=fix": {
 			"kubectl flyball except deployment.apps/web --allow rollout,scale --for 1h --reason fix -n shop", "It lifts"},
 	} {

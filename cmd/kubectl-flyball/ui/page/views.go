@@ -215,7 +215,9 @@ func Act(out io.Writer, a *act.Action, dryRun bool, back string, f Frame) error 
 
 // change is the content of the preview.
 type change struct {
-	Text  string
+	Text string
+	// Problem has the lines of the error of the text; none: it was read, or there is none.
+	Problem []string
 	Plan  *plan.Plan
 	Lines []plan.Line
 	// More is the number of lines that the page does not show.
@@ -225,9 +227,14 @@ type change struct {
 // maxLines is the largest number of lines in a preview.
 const maxLines = 300
 
-// Preview writes the page that shows the difference made by a policy. The plan is nil as long as no policy is given.
-func Preview(out io.Writer, text string, p *plan.Plan, f Frame) error {
+// Preview writes the page that shows the difference made by a policy. The plan is nil as long as no policy is given, or if there is a
+// problem with it.
+func Preview(out io.Writer, text string, p *plan.Plan, problem error, f Frame) error {
 	c := change{Text: text, Plan: p}
+	if problem != nil {
+		c.Plan, c.Problem = nil, strings.Split(problem.Error(), "\n")
+	}
+	p = c.Plan
 	if p != nil {
 		c.Lines = p.Lines(false)
 		c.More = max(0, len(c.Lines)-maxLines)

@@ -42,6 +42,11 @@ func (s *Server) routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /page.js", asset("text/javascript; charset=utf-8", page.Script()))
 }
 
+// onPage is an error that the rendered page shows itself.
+type onPage struct{ error }
+
+func (e onPage) Unwrap() error { return e.error }
+
 func asset(kind, text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", kind)
@@ -83,6 +88,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, render render) {
 	var made bytes.Buffer
 	err := s.render(r, &made, render)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if onPage := (onPage{}); errors.As(err, &onPage) {
+		w.WriteHeader(statusOf(onPage.error))
+		err = nil
+	}
 	if err != nil {
 		made.Reset()
 		w.WriteHeader(statusOf(err))
@@ -328,17 +337,19 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request) {
 // preview shows the difference that a policy would make. It applies nothing.
 func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, r, func(ctx context.Context, q request, world *source.World, _ string, out io.Writer) error {
-		text := r.PostForm.Get("manifest")
+		text := strings.ReplaceAll(r.PostForm.Get("manifest"), "\r\n", "\n") // the line breaks of forms
 		var difference *plan.Plan
+		var problem error
 		if strings.TrimSpace(text) != "" {
-			if err := s.bounded(ctx, func(ctx context.Context) (err error) {
+			problem = s.bounded(ctx, func(ctx context.Context) (err error) {
 				difference, err = q.difference(ctx, world, text)
 				return err
-			}); err != nil {
-				return err
-			}
+			})
 		}
-		return page.Preview(out, text, difference, q.frame(r, "/preview"))
+		if err := page.Preview(out, text, difference, problem, q.frame(r, "/preview")); err != nil || problem == nil {
+			return err
+		}
+		return onPage{problem}
 	})
 }
 

@@ -114,8 +114,19 @@ func TestPreviewShowsTheDifferenceOfAPolicy(t *testing.T) {
 	}
 	got = o.text(o.request(http.MethodPost, "/preview", "manifest="+url.QueryEscape(strings.Replace(edit, "asleep:", "aslep:", 1))),
 		http.StatusUnprocessableEntity)
-	if !strings.Contains(got, "spec.aslep is no field of Schedule") || !strings.Contains(got, "data-still") {
+	if !strings.Contains(got, "spec.aslep is no field of Schedule") || !strings.Contains(got, "data-still") || !strings.Contains(got, "aslep: [") {
 		t.Errorf("%.600s", got)
+	}
+	// A browser sends line breaks as carriage returns and line feeds, and sends the text of the page again.
+	sent := strings.ReplaceAll(edit, "\n", "\r\n")
+	for range 2 {
+		got = o.text(o.request(http.MethodPost, "/preview", "manifest="+url.QueryEscape(sent)), http.StatusOK)
+		_, text, _ := strings.Cut(got, `spellcheck="false">`)
+		text, _, _ = strings.Cut(text, "</textarea>")
+		if text = html.UnescapeString(text); text != edit {
+			t.Fatalf("%q", text)
+		}
+		sent = strings.ReplaceAll(text, "\n", "\r\n")
 	}
 	if got = o.text(o.request(http.MethodGet, "/?zone=Mars", ""), http.StatusUnprocessableEntity); strings.Contains(got, "data-still") {
 		t.Error("the error of a page without a form does not follow changes")
