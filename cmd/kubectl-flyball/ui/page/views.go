@@ -105,7 +105,9 @@ func (r *Report) View(out io.Writer, path string, q Query, zones []string, verdi
 func (r *Report) view(path string, q Query, zones []string, verdict *Verdict) *view {
 	v := &view{Title: "Flyball: " + r.Scope, Zone: r.zone, Nav: path, Query: q, Zones: zones}
 	filtered := *r // a copy, because the same report may be shown again
-	filtered.Week = r.Week.Filter(q["q"])
+	if path == "/" {
+		filtered.Week = r.Week.Filter(q["q"])
+	}
 	v.Body = body{Report: &filtered, v: v, open: q["group"], Verdict: verdict}
 	return v
 }
@@ -218,8 +220,8 @@ type change struct {
 	Text string
 	// Problem has the lines of the error of the text; none: it was read, or there is none.
 	Problem []string
-	Plan  *plan.Plan
-	Lines []plan.Line
+	Plan    *plan.Plan
+	Lines   []plan.Line
 	// More is the number of lines that the page does not show.
 	More int
 }

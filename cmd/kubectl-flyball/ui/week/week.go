@@ -67,7 +67,8 @@ type Row struct {
 	Name string `json:"name"`
 	Bars []Bar  `json:"bars"`
 
-	ref workload.Ref
+	ref    workload.Ref
+	totals plan.Totals
 }
 
 // Ref returns the target.
@@ -185,7 +186,8 @@ func (w *Week) rows(p *plan.Plan, by map[workload.Ref][]string) {
 			g = &Group{Namespace: ref.Namespace, Policies: names}
 			groups[key] = g
 		}
-		g.Rows = append(g.Rows, Row{Target: ref.String(), Kind: ref.Kind, Name: ref.Name, Bars: w.bars(line), ref: ref})
+		g.Rows = append(g.Rows, Row{Target: ref.String(), Kind: ref.Kind, Name: ref.Name, Bars: w.bars(line), ref: ref,
+			totals: line.Totals()})
 		g.Totals.Add(line.Totals())
 		w.Totals.Add(line.Totals())
 	}
@@ -214,14 +216,14 @@ func (w *Week) explainEmpty(memory *world.Memory) {
 }
 
 // Filter returns the week with only those rows that contain a text in their kind, name, namespace, policies or in a
-// state. The totals are still the totals of all rows.
+// state. The totals are those of the rows that are left.
 func (w *Week) Filter(text string) *Week {
 	text = strings.ToLower(strings.TrimSpace(text))
 	if text == "" || len(w.Groups) == 0 {
 		return w
 	}
 	kept := *w
-	kept.Groups = nil
+	kept.Groups, kept.Totals = nil, plan.Totals{}
 	for _, g := range w.Groups {
 		all := strings.ToLower(g.Namespace + " " + strings.Join(g.Policies, " "))
 		g.Rows = slices.DeleteFunc(slices.Clone(g.Rows), func(r Row) bool {
@@ -229,7 +231,11 @@ func (w *Week) Filter(text string) *Week {
 				!slices.ContainsFunc(r.Bars, func(b Bar) bool { return string(b.State) == text })
 		})
 		if len(g.Rows) > 0 {
-			g.Summary = nil
+			g.Summary, g.Totals = nil, plan.Totals{}
+			for i := range g.Rows {
+				g.Totals.Add(g.Rows[i].totals)
+			}
+			kept.Totals.Add(g.Totals)
 			g.summarize()
 			kept.Groups = append(kept.Groups, g)
 		}

@@ -261,3 +261,37 @@ func TestEmptyPictureGivesItsReason(t *testing.T) {
 		}
 	}
 }
+
+// TestFilterSumsUpTheRowsThatAreLeft checks that the numbers beside a filtered week are those of its rows.
+func TestFilterSumsUpTheRowsThatAreLeft(t *testing.T) {
+	from := time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
+	whole, err := week.Of(t.Context(), demo(t), week.Options{From: from, To: from.AddDate(0, 0, 7), Now: from, Zone: time.UTC})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum plan.Totals
+	for _, g := range whole.Groups {
+		for _, r := range g.Rows {
+			one := whole.Filter(r.Kind + "/" + r.Name)
+			if got := one.Totals.Targets; got != rows(one) {
+				t.Errorf("%s: %d targets in %d rows", r.Target, got, rows(one))
+			}
+		}
+		if only := whole.Filter(g.Policies[0]); len(only.Groups) == 1 {
+			sum.Add(only.Totals)
+			if only.Totals != g.Totals {
+				t.Errorf("%v: %v, want %v", g.Policies, only.Totals, g.Totals)
+			}
+		}
+	}
+	if sum.ReplicaHoursSaved == 0 {
+		t.Error("no group saves anything")
+	}
+}
+
+func rows(w *week.Week) (n int) {
+	for _, g := range w.Groups {
+		n += len(g.Rows)
+	}
+	return n
+}
