@@ -53,5 +53,6 @@ func TestNotificationsInFiles(t *testing.T) {
 }
 
 func readText(text string) (*Manifests, error) {
-	return Files{Paths: []string{"-"}, Stdin: io.NopCloser(strings.NewReader(text)), Namespace: "shop", FlyballNamespace: DefaultNamespace}.Read()
+	f := Files{Paths: []string{"-"}, Stdin: io.NopCloser(strings.NewReader(text)), Namespace: "shop", FlyballNamespace: DefaultNamespace}
+	return f.Read()
 }

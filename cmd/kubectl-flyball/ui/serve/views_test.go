@@ -114,7 +114,8 @@ func TestPreviewShowsTheDifferenceOfAPolicy(t *testing.T) {
 	}
 	got = o.text(o.request(http.MethodPost, "/preview", "manifest="+url.QueryEscape(strings.Replace(edit, "asleep:", "aslep:", 1))),
 		http.StatusUnprocessableEntity)
-	if !strings.Contains(got, "spec.aslep is no field of Schedule") || !strings.Contains(got, "data-still") || !strings.Contains(got, "aslep: [") {
+	if !strings.Contains(got, "spec.aslep is no field of Schedule") || !strings.Contains(got, "data-still") ||
+		!strings.Contains(got, "aslep: [") {
 		t.Errorf("%.600s", got)
 	}
 	// A browser sends line breaks as carriage returns and line feeds, and sends the text of the page again.
