@@ -138,6 +138,10 @@ type Write struct {
 	// +optional
 	// +nullable
 	Value apiextensionsv1.JSON `json:"value,omitempty"`
+	// Awake is the value written on waking if the field was absent. It is for operators that stop at the value and go on only at another
+	// value, not at an absent field. Without it, the field is removed.
+	// +optional
+	Awake *apiextensionsv1.JSON `json:"awake,omitempty"`
 }
 
 // Impact is the effect of a write on running pods.

@@ -155,6 +155,9 @@ func variants(all []v1alpha1.Variant) string {
 			default:
 				set = append(set, fmt.Sprintf("`%s: %s`", w.Path, value))
 			}
+			if w.Awake != nil {
+				set[len(set)-1] += fmt.Sprintf(" (awake `%s` where it was absent)", w.Awake.Raw)
+			}
 		}
 		text := strings.Join(set, " and ")
 		if len(v.When) > 0 {

@@ -20,6 +20,9 @@ type Entry struct {
 	// WasNull is true if the original is an explicit null and Was is empty. A schema's default replaces an absent
 	// field, but not a null.
 	WasNull bool `json:"-"`
+	// Awake is the JSON text that is restored where the field was absent, because the operator needs it to go on; empty: the
+	// field is removed.
+	Awake string `json:"-"`
 	// Set is the JSON text of the set value; empty if the field was removed.
 	Set string `json:"-"`
 	// By is the policy that made the claim (Policy.String).
@@ -87,6 +90,7 @@ func (o Origin) String() string {
 
 type entryJSON struct {
 	Was   json.RawMessage `json:"was,omitempty"`
+	Awake json.RawMessage `json:"awake,omitempty"`
 	Set   json.RawMessage `json:"set,omitempty"`
 	Prior json.RawMessage `json:"prior,omitempty"`
 	// Interrupted is empty or a list of type Once.
@@ -125,7 +129,7 @@ func (l Ledger) Encode(on Origin) (string, error) {
 	for _, e := range l {
 		e.Since = e.Since.UTC()
 		m[e.Pointer] = entryJSON{Was: json.RawMessage(e.Original()), Set: json.RawMessage(e.Set), Prior: json.RawMessage(e.Prior),
-			Interrupted: json.RawMessage(e.Interrupted), Entry: e}
+			Awake: json.RawMessage(e.Awake), Interrupted: json.RawMessage(e.Interrupted), Entry: e}
 	}
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -161,7 +165,7 @@ func ParseLedger(text string) (l Ledger, on Origin, err error) {
 		}
 		e := j.Entry
 		e.Pointer, e.Was, e.Set, e.Prior = pointer, string(j.Was), string(j.Set), string(j.Prior)
-		e.Interrupted = string(j.Interrupted)
+		e.Interrupted, e.Awake = string(j.Interrupted), string(j.Awake)
 		if e.Was == "null" {
 			e.Was, e.WasNull = "", true
 		}

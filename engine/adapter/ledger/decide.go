@@ -116,6 +116,9 @@ func (v *View) takenOver(w *Want) Decision {
 		Pointer: w.Pointer, Was: was, WasNull: wasNull, Set: w.Value, By: d.By, Since: w.Since,
 		Made: v.outermostMade(w.Pointer, w.Field), Pending: w.ViaScale,
 	}
+	if was == "" {
+		d.After.Awake = w.Awake
+	}
 	if w.Element != nil {
 		d.After.Element, d.After.Place = w.Element.Name, v.index().Places[w.Location.Index]
 	}
@@ -150,13 +153,13 @@ func replaced(w *Want, l *TrackedField) Decision {
 	return d
 }
 
-// restored writes the original. If the write goes through /scale, the ledger entry stays, marked as pending, until the
+// restored writes the original; where the field was absent, the entry's awake value. If the write goes through /scale, the ledger entry stays, marked as pending, until the
 // object shows the original. A count that no policy claims is limited to the present bounds of its autoscaler.
 func (v *View) restored(w *Want, l *TrackedField, within *workload.Bounds) Decision {
 	d := decisionAbout(w, l)
-	d.Value, d.Made, d.Alone = l.Entry.Was, l.Entry.Made, l.author.Alone
+	d.Value, d.Made, d.Alone = cmp.Or(l.Entry.Was, l.Entry.Awake), l.Entry.Made, l.author.Alone
 	if w == nil {
-		d.Value = v.clampedOriginal(l, within)
+		d.Value = cmp.Or(v.clampedOriginal(l, within), l.Entry.Awake)
 	}
 	if path.Same(l.field.Raw, d.Value) {
 		return d // the field has this value already
@@ -441,6 +444,8 @@ type Want struct {
 	// ValueForWas is the wanted value if the original is the entry's Was. It differs from value if a different writer has
 	// changed the original since.
 	ValueForWas string
+	// Awake is the value restored where the field was absent; empty: the field is removed.
+	Awake string
 
 	By      workload.Policy
 	Since   time.Time

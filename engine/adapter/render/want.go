@@ -110,7 +110,7 @@ func (v renderer) addSize(w *wants, plan workload.Plan) {
 		w.setValue("suspend", "true")
 		for _, set := range suspend.Set {
 			n := claimedBy(v.wantSlot(set.Slot, set.Value), plan.Size)
-			n.Sized = true
+			n.Sized, n.Awake = true, set.Awake
 			w.add(n)
 		}
 		return
@@ -308,7 +308,9 @@ func (v renderer) addHold(w *wants, c *workload.Claim[bool]) {
 		return // the owner holds it: left alone
 	}
 	for _, set := range hold.Set {
-		w.add(claimedBy(v.wantSlot(set.Slot, set.Value), c))
+		n := claimedBy(v.wantSlot(set.Slot, set.Value), c)
+		n.Awake = set.Awake
+		w.add(n)
 	}
 }
 

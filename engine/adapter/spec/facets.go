@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -170,15 +171,35 @@ func (c *compiler) write(at *field.Path, f facet, first int, spec v1alpha1.Write
 		c.invalid(at.Child("value"), string(raw), "must not have a null inside an object: a merge patch cannot write it")
 		return Write{}, false
 	}
+	awake := c.awake(at.Child("awake"), value, spec.Awake)
 	var types []path.Type
-	if v := path.NewValue(value, ""); v.Exists() {
-		types = []path.Type{v.Type()}
+	var values []string
+	for _, text := range []string{value, awake} {
+		if v := path.NewValue(text, ""); v.Exists() && !slices.Contains(values, text) {
+			values = append(values, text)
+			types = append(types, v.Type())
+		}
 	}
 	c.use(at.Child("path"), p, true, types...)
-	if value != "" {
-		c.lastUse().Values = []string{value}
+	c.lastUse().Values = values
+	return Write{Slot: c.d.Write(p), Value: value, Awake: awake}, true
+}
+
+// awake compiles the value that is written on waking where the field was absent.
+func (c *compiler) awake(at *field.Path, value string, spec *apiextensionsv1.JSON) string {
+	if spec == nil {
+		return ""
 	}
-	return Write{Slot: c.d.Write(p), Value: value}, true
+	known := len(c.errs)
+	awake := c.literal(at, spec.Raw)
+	switch {
+	case len(c.errs) > known:
+	case value == "":
+		c.invalid(at, awake, "needs a value: an absent field that is removed needs no write")
+	case path.NewValue(awake, "").Type() != path.NewValue(value, "").Type(), path.Equal(awake, value):
+		c.invalid(at, awake, "must be another value of the same type")
+	}
+	return awake
 }
 
 // HasInnerNull reports whether the value is an object with a null member, at any depth. It does not look into arrays.

@@ -136,6 +136,8 @@ func (a *Spec) Unable(read func(*projection.Slot) string) string {
 type Write struct {
 	Slot  *projection.Slot
 	Value string
+	// Awake is the value written on waking if the field was absent; empty: the field is removed.
+	Awake string
 }
 
 // Bound is one end of an autoscaler's range.
