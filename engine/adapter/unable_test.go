@@ -45,9 +45,9 @@ func TestUnableObjectsKeepTheirSizeAndBounds(t *testing.T) {
 	}
 }
 
-// TestPausedObjectGetsItsSizeBack checks that a pause by the owner at night restores the size, and that Flyball's own hold does not count
-// as a pause.
-func TestPausedObjectGetsItsSizeBack(t *testing.T) {
+// TestPauseAtNightLeavesASleepingObjectAsleep checks that unable does not wake an object, whose status is then that of a sleeping one, and
+// that Flyball's own hold does not count as a pause.
+func TestPauseAtNightLeavesASleepingObjectAsleep(t *testing.T) {
 	a := compiled(t, pausableYAML, Keys{})
 	s := newServer(object(`{"sets":[{"name":"a","count":3}]}`))
 	both := sleep()
@@ -59,9 +59,10 @@ func TestPausedObjectGetsItsSizeBack(t *testing.T) {
 		t.Fatalf("asleep the state is %s: %s", got.State, got.Message)
 	}
 	s.set("/spec/paused", "true")
-	if got := s.settle(t, a, sleep()); got.State != workload.StateUnable {
+	if got := s.settle(t, a, sleep()); got.State != workload.StateAsleep {
 		t.Fatalf("paused the state is %s: %s", got.State, got.Message)
 	}
+	s.settle(t, a, workload.Plan{})
 	if got, want := s.spec(), `{"paused":true,"sets":[{"count":3,"name":"a"}]}`; got != want {
 		t.Errorf("the paused object is %s, want %s", got, want)
 	}

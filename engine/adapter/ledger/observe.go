@@ -172,8 +172,28 @@ func (v *View) VariantOf(all []spec.Variant) *spec.Variant {
 	return nil
 }
 
-// Unable returns the reason why the size and the bounds of the object do not change, or "".
-func (v *View) Unable() string { return v.Spec.Unable(v.Original) }
+// Unable returns the reason why the size and the bounds of the object do not change, or "". An object with a changed size or bound has
+// none: its status is that of the changed object, and it keeps the change for as long as that is claimed.
+func (v *View) Unable() string {
+	for i := range v.Entries {
+		if l := &v.Entries[i]; l.State == FieldSet && v.isCapacity(l.Location) {
+			return ""
+		}
+	}
+	return v.Spec.Unable(v.Original)
+}
+
+// isCapacity reports whether a field belongs to the size, or is a bound.
+func (v *View) isCapacity(at projection.Location) bool {
+	switch at.Kind {
+	case projection.InElement:
+		return v.Object.Elements[at.Index].Part.Kind != workload.PartAmount
+	case projection.InSlot:
+		is := func(b *spec.Bound) bool { return b != nil && b.Slot.Index == at.Index }
+		return v.IsSize(at) || is(v.Spec.Min) || is(v.Spec.Max)
+	}
+	return false
+}
 
 // present returns the owner's value of a field, or the present value of a bound, whoever set it.
 func (v *View) present(s *projection.Slot) string {
