@@ -50,6 +50,10 @@ type AdapterStatus struct {
 	// +optional
 	// +listType=atomic
 	UnknownPaths []string `json:"unknownPaths,omitempty"`
+	// LeftOut lists the unused optional items of the spec, such as spec.suspend[0]. The live schema lacks one of their fields.
+	// +optional
+	// +listType=set
+	LeftOut []string `json:"leftOut,omitempty"`
 }
 
 // GroupKind returns the kind as a schema.GroupKind.

@@ -138,8 +138,8 @@ type Write struct {
 	// +optional
 	// +nullable
 	Value apiextensionsv1.JSON `json:"value,omitempty"`
-	// Awake is the value written on waking if the field was absent. It is for operators that stop at the value and go on only at another
-	// value, not at an absent field. Without it, the field is removed.
+	// Awake is the value written on waking if the field was absent. It is for operators with a stop at the value
+	// and a start only at another value, not at an absent field. Without it, the field is removed.
 	// +optional
 	Awake *apiextensionsv1.JSON `json:"awake,omitempty"`
 }
@@ -178,6 +178,10 @@ type Variant struct {
 	// +optional
 	// +kubebuilder:default=None
 	Impact Impact `json:"impact,omitempty"`
+	// Optional leaves this item out where the live schema lacks one of its fields, as in another version of the kind. Without it, a missing
+	// field makes the adapter not Ready.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
 }
 
 // Unable describes objects of a kind whose size and bounds must not change, or would have no effect.
@@ -191,6 +195,10 @@ type Unable struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=200
 	Because string `json:"because"`
+	// Optional leaves this item out where the live schema lacks one of its fields, as in another version of the kind. Without it, a missing
+	// field makes the adapter not Ready.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
 }
 
 // Bound is the minimum or the maximum of an autoscaler.

@@ -47,6 +47,14 @@ func Compile(name string, from v1alpha1.AdapterSpec, keys Keys) (*Adapter, field
 	return &Adapter{compiled}, nil
 }
 
+// Served returns the spec of an adapter without the optional items in status.leftOut.
+func Served(a *v1alpha1.Adapter) v1alpha1.AdapterSpec { return spec.Served(a) }
+
+// Without returns a spec without the named optional items, such as spec.suspend[0].
+func Without(from v1alpha1.AdapterSpec, items []string) v1alpha1.AdapterSpec {
+	return spec.Without(from, items)
+}
+
 // Observe returns the owner's wishes: counts, bounds and switches with Flyball's own changes undone. A facet is omitted
 // if its value has an unexpected type, or is absent without a default. The caller, who knows the other objects, sets
 // Governed.

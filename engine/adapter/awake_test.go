@@ -39,8 +39,8 @@ func TestAwakeValueReplacesAnAbsentField(t *testing.T) {
 	}
 }
 
-// TestLedgerRestoresAwakeValueWithoutTheAdapter checks that the ledger alone has the awake value, because the adapter may lose the field
-// while objects sleep.
+// TestLedgerRestoresAwakeValueWithoutTheAdapter restores an object by an adapter without the field, because an adapter may change while
+// objects sleep.
 func TestLedgerRestoresAwakeValueWithoutTheAdapter(t *testing.T) {
 	s := newServer(object(`{}`))
 	s.settle(t, compiled(t, awakeYAML, Keys{}), sleep())

@@ -17,7 +17,7 @@ unable:
   because: its owner has paused it
 `
 
-// TestUnableObjectsKeepTheirSizeAndBounds checks that no way to a size is used on an object of unable, list elements included.
+// TestUnableObjectsKeepTheirSizeAndBounds tries each way to a size on an object of unable, list elements included.
 func TestUnableObjectsKeepTheirSizeAndBounds(t *testing.T) {
 	a := compiled(t, pausableYAML, Keys{})
 	bounds := workload.Plan{Max: number(2)}

@@ -78,3 +78,36 @@ func lines(findings []Finding) []string {
 	}
 	return all
 }
+
+// TestOptionalItemsAreLeftOutWhereTheSchemaLacksThem checks the items of each list, and a predicate on the field of an item without place
+// in the schema.
+func TestOptionalItemsAreLeftOutWhereTheSchemaLacksThem(t *testing.T) {
+	const text = `
+target: {group: example.com, kind: Pump, versions: [v1]}
+suspend:
+- {optional: true, set: [{path: .spec.off, value: true}]}
+- set: [{path: .spec.mode, value: suspended}]
+unable:
+- {optional: true, because: it is new, when: [{path: .status.fresh, op: Exists}]}
+- {because: it rests, when: [{path: .spec.off, op: Eq, value: true}]}
+ready: [{path: .spec.off, op: NotExists}]`
+	var spec v1alpha1.AdapterSpec
+	if err := yaml.Unmarshal([]byte(text), &spec); err != nil {
+		t.Fatal(err)
+	}
+	compiled, errs := adapter.Compile("pumps.example.com", spec, adapter.Keys{})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	report, err := match(&document{pumps}, schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Pump"}, compiled.Uses())
+	if err != nil || !report.Matched() {
+		t.Fatalf("%v, missing %v", err, report.Missing)
+	}
+	if diff := cmp.Diff([]string{"spec.suspend[0]", "spec.unable[0]"}, report.LeftOut); diff != "" {
+		t.Errorf("left out (-want +got):\n%s", diff)
+	}
+	rest := adapter.Without(spec, append(report.LeftOut, "spec.suspend[1]"))
+	if len(rest.Suspend) != 1 || rest.Suspend[0].Optional || len(rest.Unable) != 1 || rest.Unable[0].Optional {
+		t.Errorf("without them the spec has %+v and %+v", rest.Suspend, rest.Unable)
+	}
+}

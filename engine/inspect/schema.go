@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/openapi"
 
 	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/path"
 )
 
 // Finding is one path missing from the schema or with a wrong type.
@@ -43,6 +44,8 @@ type SchemaReport struct {
 	// Idle lists paths that have no effect but do no harm: paths of changes that are missing from the schema, and
 	// comparisons with impossible values.
 	Idle []Finding
+	// LeftOut lists the optional items of the adapter whose paths are missing; Idle has these paths.
+	LeftOut []string
 	// Unknown lists paths that lead into a part of the schema with open fields or types. Each path is listed once.
 	Unknown []string
 }
@@ -156,9 +159,16 @@ func match(doc *document, gvk schema.GroupVersionKind, uses []adapter.Use) (Sche
 	}
 	w := walker{components: components, root: root, kind: describe(gvk), hasStatus: hasStatus(doc.text, gvk)}
 	var report SchemaReport
+	absent := w.absent(uses)
 	for _, use := range uses {
 		finding, is := w.check(use)
 		switch text := use.Path.String(); {
+		case is == missing && use.Item != "":
+			if report.Idle = append(report.Idle, finding); !slices.Contains(report.LeftOut, use.Item) {
+				report.LeftOut = append(report.LeftOut, use.Item)
+			}
+		case is == missing && !use.Write && slices.ContainsFunc(absent, func(p path.Path) bool { return path.Covers(p, use.Path) }):
+			report.Idle = append(report.Idle, finding)
 		case is == missing && use.Optional, is == idle:
 			report.Idle = append(report.Idle, finding)
 		case is == missing:
@@ -170,15 +180,30 @@ func match(doc *document, gvk schema.GroupVersionKind, uses []adapter.Use) (Sche
 	return report, nil
 }
 
+// absent returns the missing paths of writes in optional items. No object has such a field, so predicates may read it.
+func (w walker) absent(uses []adapter.Use) (all []path.Path) {
+	for _, use := range uses {
+		if use.Item == "" || !use.Write {
+			continue
+		}
+		if _, is := w.check(use); is == missing {
+			all = append(all, use.Path)
+		}
+	}
+	return all
+}
+
 func (r SchemaReport) clone() SchemaReport {
-	return SchemaReport{Missing: slices.Clone(r.Missing), Idle: slices.Clone(r.Idle), Unknown: slices.Clone(r.Unknown)}
+	return SchemaReport{Missing: slices.Clone(r.Missing), Idle: slices.Clone(r.Idle), LeftOut: slices.Clone(r.LeftOut),
+		Unknown: slices.Clone(r.Unknown)}
 }
 
 // textOf returns a text that identifies a list of uses.
 func textOf(uses []adapter.Use) string {
 	var b strings.Builder
 	for _, u := range uses {
-		fmt.Fprintf(&b, "%s\x00%s\x00%v\x00%t\x00%t\x00%t\x00%q\n", u.Field, u.Path, u.Types, u.Write, u.ByPosition, u.Optional, u.Values)
+		fmt.Fprintf(&b, "%s\x00%s\x00%v\x00%t\x00%t\x00%t\x00%q\x00%s\n",
+			u.Field, u.Path, u.Types, u.Write, u.ByPosition, u.Optional, u.Values, u.Item)
 	}
 	return b.String()
 }

@@ -131,7 +131,7 @@ func (m *Memory) addKinds(w *World, in Lists) error {
 		compiled, keys := w.Snapshot().adapters[schema.ParseGroupResource(a.Name)].Compiled, w.Snapshot().Keys(gk)
 		if compiled == nil || !reflect.DeepEqual(keys, adapter.Keys{}) {
 			var errs field.ErrorList
-			if compiled, errs = adapter.Compile(a.Name, a.Spec, keys); len(errs) > 0 {
+			if compiled, errs = adapter.Compile(a.Name, adapter.Served(a), keys); len(errs) > 0 {
 				return fmt.Errorf("compile the adapter %s: %w", a.Name, errs.ToAggregate())
 			}
 		}

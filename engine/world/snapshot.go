@@ -116,6 +116,8 @@ type Adapter struct {
 	Deleting bool
 	// revision changes with every edit of the spec, and with the recreation of the object.
 	revision string
+	// leftOut are the optional items without a field in the live schema.
+	leftOut string
 }
 
 // Serving says whether the API server serves an adapter's kind.

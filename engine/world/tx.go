@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -262,20 +263,21 @@ func (tx *Tx) SetNamespaces(objects Objects) { tx.next.namespaces = objects }
 func (tx *Tx) SetAdapter(a *v1alpha1.Adapter, serving Serving) {
 	resource := schema.ParseGroupResource(a.Name)
 	next := &Adapter{GroupKind: a.Spec.Target.GroupKind(), Serving: serving,
-		Deleting: !a.DeletionTimestamp.IsZero(), revision: revisionOf(a.UID, a.Generation)}
+		Deleting: !a.DeletionTimestamp.IsZero(), revision: revisionOf(a.UID, a.Generation), leftOut: strings.Join(a.Status.LeftOut, " ")}
+	spec := adapter.Served(a)
 	if old := tx.next.adapters[resource]; old != nil {
-		if old.revision == next.revision && old.Serving == serving && old.Deleting == next.Deleting {
+		if old.revision == next.revision && old.leftOut == next.leftOut && old.Serving == serving && old.Deleting == next.Deleting {
 			return
 		}
 		next.Compiled = old.Compiled
 	}
 	var compiled *adapter.Adapter
 	var errs field.ErrorList
-	fault := safely(func() { compiled, errs = tx.read.adapter(a.Name, a.Spec, adapter.Keys{}) })
+	fault := safely(func() { compiled, errs = tx.read.adapter(a.Name, spec, adapter.Keys{}) })
 	if fault == nil && len(errs) == 0 { // the adapter's controller reports the errors
 		next.Compiled = compiled
 	}
-	next.Sleeps = len(a.Spec.Scale)+len(a.Spec.Suspend) > 0
+	next.Sleeps = len(spec.Scale)+len(spec.Suspend) > 0
 	tx.change.Judging = true // the adapter decides which changes admission judges
 	tx.next.adapters[resource] = next
 	tx.recompile(func(p *Policy) bool { return p.Secured && p.IsBroken() })

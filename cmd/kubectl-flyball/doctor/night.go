@@ -64,7 +64,7 @@ func (c *Checkup) autoscalers(w *source.World, memory *world.Memory) {
 		if len(a.Spec.Blind) == 0 {
 			continue
 		}
-		compiled, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{Amounts: true})
+		compiled, errs := adapter.Compile(a.Name, adapter.Served(a), adapter.Keys{Amounts: true})
 		if len(errs) > 0 {
 			continue // the check of adapters reports this fault
 		}

@@ -111,8 +111,8 @@ func (c *compiler) many(at *field.Path, index int, spec v1alpha1.ScaleComponent,
 func (c *compiler) variants(at *field.Path, f facet, specs []v1alpha1.Variant) []Variant {
 	var all []Variant
 	for i, spec := range specs {
-		here := at.Index(i)
-		if i > 0 && len(specs[i-1].When) == 0 {
+		here, used := at.Index(i), len(c.a.uses)
+		if i > 0 && len(specs[i-1].When) == 0 && !specs[i-1].Optional {
 			c.errs = append(c.errs, field.Forbidden(here, "is never used: the variant before it has no when"))
 		}
 		oneOf(c, here.Child("impact"), spec.Impact, v1alpha1.ImpactNone, v1alpha1.ImpactRollout)
@@ -129,15 +129,23 @@ func (c *compiler) variants(at *field.Path, f facet, specs []v1alpha1.Variant) [
 				v.Set = append(v.Set, set)
 			}
 		}
+		c.optional(here, used, spec.Optional)
 		all = append(all, v)
 	}
 	return all
 }
 
+// optional marks the uses from the index first on as those of an optional item.
+func (c *compiler) optional(at *field.Path, first int, is bool) {
+	for i := first; is && i < len(c.a.uses); i++ {
+		c.a.uses[i].Item = at.String()
+	}
+}
+
 // unable compiles the conditions of objects whose size and bounds do not change.
 func (c *compiler) unable(at *field.Path, specs []v1alpha1.Unable) {
 	for i, spec := range specs {
-		here := at.Index(i)
+		here, used := at.Index(i), len(c.a.uses)
 		if len(spec.When) == 0 {
 			c.required(here.Child("when"), "at least one predicate")
 		}
@@ -145,6 +153,7 @@ func (c *compiler) unable(at *field.Path, specs []v1alpha1.Unable) {
 			c.required(here.Child("because"), "the reason, which status repeats")
 		}
 		c.a.unable = append(c.a.unable, unable{c.predicates(here.Child("when"), spec.When, c.d), spec.Because})
+		c.optional(here, used, spec.Optional)
 	}
 }
 

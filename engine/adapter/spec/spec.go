@@ -163,6 +163,9 @@ type Use struct {
 	Optional bool
 	// Values are the JSON texts that the adapter writes at the path, or compares with; empty: any.
 	Values []string
+	// Item is the optional item of the spec with the path, such as spec.suspend[0]; empty: the path is needed. Without the path
+	// in the schema, the item is left out.
+	Item string
 	// ByPosition is true if the path yields elements of a list that are identified by position.
 	ByPosition bool
 }

@@ -94,7 +94,7 @@ func (f *finding) skip(kinds ...string) {
 func (c *Controller) newFinding(a *v1alpha1.Adapter) *finding {
 	f := &finding{status: *a.Status.DeepCopy(), generation: a.Generation, now: metav1.NewTime(c.Clock.Now()),
 		releasing: !a.DeletionTimestamp.IsZero()}
-	f.status.ObservedGeneration, f.status.MissingRules, f.status.UnknownPaths = a.Generation, "", nil
+	f.status.ObservedGeneration, f.status.MissingRules, f.status.UnknownPaths, f.status.LeftOut = a.Generation, "", nil, nil
 	return f
 }
 
@@ -102,6 +102,7 @@ func (c *Controller) newFinding(a *v1alpha1.Adapter) *finding {
 func (f *finding) recall(passed *checks) {
 	f.served, f.loses = passed.served, passed.loses
 	f.status.Capabilities, f.status.UnknownPaths = passed.status.Capabilities, passed.status.UnknownPaths
+	f.status.LeftOut = passed.status.LeftOut
 	f.status.Version, f.status.Resource = passed.status.Version, passed.status.Resource
 	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionServed, v1alpha1.ConditionSchemaMatched,
 		v1alpha1.ConditionAuthorized} {
@@ -120,7 +121,7 @@ func (c *Controller) checkAndUse(ctx context.Context, a *v1alpha1.Adapter) (*fin
 	c.mu.RUnlock()
 	if known != nil && known.form == form {
 		// The keys read by policies may have changed since the last compilation, so the adapter is compiled again.
-		if compiled, form, errs := c.compile(a); len(errs) == 0 {
+		if compiled, form, errs := c.compile(a, known.status.LeftOut); len(errs) == 0 {
 			f := c.newFinding(a)
 			f.compiled, f.form = compiled, form
 			f.recall(known)
@@ -186,7 +187,7 @@ func (c *Controller) check(ctx context.Context, a *v1alpha1.Adapter) *finding {
 		return f
 	}
 	if c.speak(ctx, f) {
-		c.matchSchema(ctx, f)
+		c.matchSchema(ctx, a, f)
 	}
 	c.authorize(ctx, f)
 	if f.failed != "" {
@@ -195,17 +196,17 @@ func (c *Controller) check(ctx context.Context, a *v1alpha1.Adapter) *finding {
 	return f
 }
 
-// compile compiles the adapter for the keys currently read and set by policies. form identifies the adapter and the
-// keys.
-func (c *Controller) compile(a *v1alpha1.Adapter) (compiled *adapter.Adapter, form string, errs field.ErrorList) {
+// compile compiles the adapter, without some optional items, for the keys currently read and set by policies. form identifies
+// the adapter, the items and the keys.
+func (c *Controller) compile(a *v1alpha1.Adapter, leftOut []string) (compiled *adapter.Adapter, form string, errs field.ErrorList) {
 	keys := c.World.Snapshot().Keys(a.Spec.Target.GroupKind())
-	compiled, errs = adapter.Compile(a.Name, a.Spec, keys)
-	return compiled, fmt.Sprintf("%s %+v", formOf(a), keys), errs
+	compiled, errs = adapter.Compile(a.Name, adapter.Without(a.Spec, leftOut), keys)
+	return compiled, fmt.Sprintf("%s %v %+v", formOf(a), leftOut, keys), errs
 }
 
 // accept compiles the adapter and checks that no older adapter has the same kind.
 func (c *Controller) accept(ctx context.Context, a *v1alpha1.Adapter, f *finding) bool {
-	compiled, form, errs := c.compile(a)
+	compiled, form, errs := c.compile(a, nil)
 	if len(errs) > 0 {
 		f.set(v1alpha1.ConditionAccepted, false, "InvalidSpec", errs.ToAggregate().Error())
 		return false
@@ -308,7 +309,7 @@ func (c *Controller) speak(ctx context.Context, f *finding) bool {
 	return true
 }
 
-func (c *Controller) matchSchema(ctx context.Context, f *finding) {
+func (c *Controller) matchSchema(ctx context.Context, a *v1alpha1.Adapter, f *finding) {
 	report, err := c.inspector.MatchSchema(ctx, f.served.GVK, f.compiled.Uses())
 	if err != nil {
 		f.cannotTell(v1alpha1.ConditionSchemaMatched, "SchemaUnavailable", err, time.Second)
@@ -321,6 +322,9 @@ func (c *Controller) matchSchema(ctx context.Context, f *finding) {
 			lines[i] = m.String()
 		}
 		f.set(v1alpha1.ConditionSchemaMatched, false, "PathNotInSchema", strings.Join(lines, "; "))
+		return
+	}
+	if !c.leaveOut(a, f, report.LeftOut) {
 		return
 	}
 	message := "every path was found in the live schema"
@@ -340,6 +344,21 @@ func (c *Controller) matchSchema(ctx context.Context, f *finding) {
 		return
 	}
 	f.set(v1alpha1.ConditionSchemaMatched, true, "Matched", message)
+}
+
+// leaveOut compiles the adapter again without the optional items with fields missing in the live schema.
+func (c *Controller) leaveOut(a *v1alpha1.Adapter, f *finding, items []string) bool {
+	if len(items) == 0 {
+		return true
+	}
+	compiled, form, errs := c.compile(a, items)
+	if len(errs) > 0 {
+		f.set(v1alpha1.ConditionSchemaMatched, false, "PathNotInSchema",
+			fmt.Sprintf("without %s: %v", strings.Join(items, ", "), errs.ToAggregate()))
+		return false
+	}
+	f.compiled, f.form, f.status.LeftOut, f.status.Capabilities = compiled, form, items, compiled.Capabilities()
+	return true
 }
 
 func (c *Controller) authorize(ctx context.Context, f *finding) {
