@@ -184,6 +184,20 @@ type Variant struct {
 	Optional bool `json:"optional,omitempty"`
 }
 
+// UnableClaim is a kind of claim on an object's capacity.
+// +kubebuilder:validation:Enum=Sleep;Size;Bounds
+type UnableClaim string
+
+// These are the kinds of claims.
+const (
+	// UnableSleep is a claim to leave nothing running.
+	UnableSleep UnableClaim = "Sleep"
+	// UnableSize is a claim to any other size.
+	UnableSize UnableClaim = "Size"
+	// UnableBounds is a claim on the minimum or the maximum.
+	UnableBounds UnableClaim = "Bounds"
+)
+
 // Unable describes objects of a kind whose size and bounds must not change, or would have no effect.
 type Unable struct {
 	// When lists predicates that must all hold, for the object without Flyball's changes.
@@ -191,6 +205,11 @@ type Unable struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
 	When []Predicate `json:"when"`
+	// Claims are the claims without effect on the object. Empty means all of them.
+	// +optional
+	// +kubebuilder:validation:MaxItems=3
+	// +listType=set
+	Claims []UnableClaim `json:"claims,omitempty"`
 	// Because is the reason, as a sentence without a full stop: "the operator is paused by the label example.com/pause".
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=200

@@ -135,7 +135,11 @@ func asleep(spec *v1alpha1.AdapterSpec) string {
 func unable(all []v1alpha1.Unable) string {
 	var texts []string
 	for _, u := range all {
-		texts = append(texts, "if "+predicates(u.When)+": "+u.Because)
+		text := "if " + predicates(u.When) + ": " + u.Because
+		if len(u.Claims) > 0 {
+			text += fmt.Sprintf(" (%s)", strings.ToLower(strings.Trim(fmt.Sprint(u.Claims), "[]")))
+		}
+		texts = append(texts, text)
 	}
 	return strings.Join(texts, "; ")
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter/projection"
 	"flyball.dev/flyball/engine/adapter/spec"
 	"flyball.dev/flyball/engine/path"
@@ -30,7 +31,7 @@ func (v *View) Observe() workload.Observed {
 		o.Created = time.Unix(obj.Created, 0).UTC()
 	}
 	if suspend := v.VariantOf(a.Suspend); suspend != nil {
-		o.CanSuspend = v.Unable() == ""
+		o.CanSuspend = v.Unable(v1alpha1.UnableSleep) == ""
 		o.Suspended = v.IsSet(suspend)
 	}
 	o.CanHold = v.VariantOf(a.Hold) != nil
@@ -103,7 +104,7 @@ func (v *View) appendCount(all []Count, fault string, c Count, f workload.Field,
 		return all, cmp.Or(fault, "the count of "+name+" is "+path.Brief(c.Original)+", which is no whole number of 0 or more")
 	}
 	c.Component = workload.Component{Name: name, Replicas: n, Minimum: c.Part.Minimum,
-		Fixed: v.Unable() != "" || !c.Part.When.Hold(v.Original)}
+		Fixed: v.Unable(v1alpha1.UnableSleep) != "" || !c.Part.When.Hold(v.Original)}
 	return append(all, c), fault
 }
 
@@ -172,15 +173,15 @@ func (v *View) VariantOf(all []spec.Variant) *spec.Variant {
 	return nil
 }
 
-// Unable returns the reason why the size and the bounds of the object do not change, or "". An object with a changed size or bound has
+// Unable returns the reason why a claim does not change the object, or "". An object with a changed size or bound has
 // none: its status is that of the changed object, and it keeps the change for as long as that is claimed.
-func (v *View) Unable() string {
+func (v *View) Unable(claim v1alpha1.UnableClaim) string {
 	for i := range v.Entries {
 		if l := &v.Entries[i]; l.State == FieldSet && v.isCapacity(l.Location) {
 			return ""
 		}
 	}
-	return v.Spec.Unable(v.Original)
+	return v.Spec.Unable(claim, v.Original)
 }
 
 // isCapacity reports whether a field belongs to the size, or is a bound.

@@ -118,15 +118,20 @@ func (v renderer) addSize(w *wants, plan workload.Plan) {
 	v.addCounts(w, plan)
 }
 
-// isUnable reports whether the object keeps its size because of the adapter's unable, and adds the reason. Counts with the
-// claimed size already need no change.
+// isUnable reports whether the object keeps its size because of the adapter's unable, and adds the reason. Counts at their
+// lowest need no change.
 func (v renderer) isUnable(w *wants, size workload.Size) bool {
-	why := v.Unable()
+	claim := v1alpha1.UnableSize
+	if size.Mode == workload.SizeSleep || size.Mode == workload.SizePercent && size.Percent == 0 ||
+		size.Mode != workload.SizePercent && size.Replicas == 0 {
+		claim = v1alpha1.UnableSleep
+	}
+	why := v.Unable(claim)
 	if why == "" {
 		return false
 	}
 	counts, fault := v.Counts()
-	w.canSize = fault == "" && len(counts) > 0 && !slices.ContainsFunc(counts, func(c ledger.Count) bool {
+	w.canSize = claim == v1alpha1.UnableSleep && fault == "" && len(counts) > 0 && !slices.ContainsFunc(counts, func(c ledger.Count) bool {
 		free := c.Component
 		free.Fixed = false
 		return size.Of(free) != free.Replicas
@@ -218,7 +223,7 @@ func (v renderer) addBounds(w *wants, plan workload.Plan) {
 			w.setFirst(c.By)
 		}
 	}
-	if why := v.Unable(); why != "" {
+	if why := v.Unable(v1alpha1.UnableBounds); why != "" {
 		if (plan.Min != nil || plan.Max != nil) && !slices.Contains(w.fixed, why) {
 			w.reasons = append(w.reasons, why)
 		}

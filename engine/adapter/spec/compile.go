@@ -98,6 +98,13 @@ func oneOf[T ~string](c *compiler, at *field.Path, value T, allowed ...T) {
 	}
 }
 
+// oneOfAll checks each value of a list against an enumeration.
+func oneOfAll[T ~string](c *compiler, at *field.Path, values []T, allowed ...T) {
+	for i, value := range values {
+		oneOf(c, at.Index(i), value, allowed...)
+	}
+}
+
 func (c *compiler) notNegative(at *field.Path, n *int64) {
 	if n != nil && *n < 0 {
 		c.invalid(at, *n, "must be 0 or more")

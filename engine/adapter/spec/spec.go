@@ -118,14 +118,16 @@ type Variant struct {
 // unable is a condition of objects whose size and bounds do not change, with its reason.
 type unable struct {
 	when    predicates
+	claims  []v1alpha1.UnableClaim // empty: all
 	because string
 }
 
-// Unable returns the reason why the size and the bounds of an object do not change, or "". read returns the values of the
-// object without Flyball's changes.
-func (a *Spec) Unable(read func(*projection.Slot) string) string {
+// Unable returns the reason why a claim does not change an object, or "". read returns the values of the object without
+// Flyball's changes.
+func (a *Spec) Unable(claim v1alpha1.UnableClaim, read func(*projection.Slot) string) string {
 	for i := range a.unable {
-		if a.unable[i].when.Hold(read) {
+		u := &a.unable[i]
+		if (len(u.claims) == 0 || slices.Contains(u.claims, claim)) && u.when.Hold(read) {
 			return a.unable[i].because
 		}
 	}
