@@ -153,8 +153,9 @@ func replaced(w *Want, l *TrackedField) Decision {
 	return d
 }
 
-// restored writes the original; where the field was absent, the entry's awake value. If the write goes through /scale, the ledger entry stays, marked as pending, until the
-// object shows the original. A count that no policy claims is limited to the present bounds of its autoscaler.
+// restored writes the original, or the entry's awake value where the field was absent. If the write goes through /scale, the
+// ledger entry stays, marked as pending, until the object shows the original. A count that no policy claims is limited to
+// the present bounds of its autoscaler.
 func (v *View) restored(w *Want, l *TrackedField, within *workload.Bounds) Decision {
 	d := decisionAbout(w, l)
 	d.Value, d.Made, d.Alone = cmp.Or(l.Entry.Was, l.Entry.Awake), l.Entry.Made, l.author.Alone
