@@ -242,6 +242,9 @@ type TargetCounts struct {
 	// Asleep counts targets that the policy keeps asleep: suspended, at fewer replicas or lower bounds, held or
 	// annotated.
 	Asleep int32 `json:"asleep"`
+	// FallingAsleep counts targets written asleep whose controller has not followed yet.
+	// +optional
+	FallingAsleep int32 `json:"fallingAsleep,omitempty"`
 	// Awake counts targets that are left as their owner has them.
 	Awake int32 `json:"awake"`
 	// Set counts targets with values of a trigger.
@@ -352,6 +355,10 @@ type PolicyStatus struct {
 	// +optional
 	// +listType=atomic
 	Waiting []TargetFailure `json:"waiting,omitempty"`
+	// FallingAsleep lists the first ten targets falling asleep, in the same order, with the transition and the missing state.
+	// +optional
+	// +listType=atomic
+	FallingAsleep []TargetFailure `json:"fallingAsleep,omitempty"`
 	// UpscaleBatch is the last batch of waking changes, if a rate limit is set.
 	// +optional
 	UpscaleBatch *BatchStatus `json:"upscaleBatch,omitempty"`

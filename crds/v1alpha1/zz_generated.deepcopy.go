@@ -2762,6 +2762,11 @@ func (in *PolicyStatus) DeepCopyInto(out *PolicyStatus) {
 		*out = make([]TargetFailure, len(*in))
 		copy(*out, *in)
 	}
+	if in.FallingAsleep != nil {
+		in, out := &in.FallingAsleep, &out.FallingAsleep
+		*out = make([]TargetFailure, len(*in))
+		copy(*out, *in)
+	}
 	if in.UpscaleBatch != nil {
 		in, out := &in.UpscaleBatch, &out.UpscaleBatch
 		*out = new(BatchStatus)

@@ -31,8 +31,28 @@ func (d decider) target(ref workload.Ref, story *Story) Verdict {
 	if v.Err == nil && v.Result.Patch != nil {
 		v.Gate = d.gate(k, obj, &v)
 	}
+	if !d.settles {
+		v.follow()
+	}
 	v.addTo(story)
 	return v
+}
+
+// follow marks a target written asleep as falling asleep until its controller has brought it to the new size.
+func (v *Verdict) follow() {
+	if v.Err != nil || v.Result.Patch != nil || v.Result.State != workload.StateAsleep {
+		return
+	}
+	why := v.Kind.Adapter.Unsettled(v.Object)
+	if why == "" {
+		return
+	}
+	v.Result.State, v.Falling = workload.StateFallingAsleep, &Falling{Why: why}
+	for i := range v.Object.Ledger {
+		if en := &v.Object.Ledger[i]; en.Once == "" && en.Since.After(v.Falling.Since) {
+			v.Falling.Since = en.Since
+		}
+	}
 }
 
 // decider decides at an instant in a world. It writes nothing and has no state.

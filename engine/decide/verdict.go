@@ -65,6 +65,13 @@ type Gate struct {
 	Order *Hold
 }
 
+// Falling is the state of a target written asleep whose controller has not followed yet.
+type Falling struct {
+	// Since is the transition, by the ledger. Why names the failing predicate of the adapter.
+	Since time.Time
+	Why   string
+}
+
 // Verdict is the answer of all policies about a target, with the resulting patch.
 type Verdict struct {
 	// Kind and Object are the kind and the object of the target. Both are nil if the object does not exist.
@@ -81,6 +88,8 @@ type Verdict struct {
 	Wake time.Time
 	// Result is the patch and the state of the object after it.
 	Result adapter.Result
+	// Falling is the missing part while the target falls asleep. It is nil in other states.
+	Falling *Falling
 	// OnceSizes has, by policy, the sizes set once that are still in place, on this object or on its scale target.
 	OnceSizes map[workload.Policy]string
 	// Gate is the obstacle to writing the patch.

@@ -56,8 +56,3 @@ func (o *Order) After(place int, d workload.Direction) []int {
 func (o *Order) Title(place int) string {
 	return fmt.Sprintf("%s (%d of %d)", o.Waves[place].Name, place+1, len(o.Waves))
 }
-
-// NeedsReady reports whether a wave of the policy waits until targets have settled; false for a nil order.
-func (o *Order) NeedsReady() bool {
-	return o != nil && slices.ContainsFunc(o.Waves, func(w Wave) bool { return w.Ready })
-}

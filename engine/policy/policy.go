@@ -116,6 +116,9 @@ func (p *Policy) SetsValues() bool {
 	return p.Reporter != nil && p.Reporter.AppliedLimit() > 0 || p.Tuner != nil
 }
 
+// Sleeps reports whether the policy puts targets to sleep. Their fields of the ready predicates are then kept in memory.
+func (p *Policy) Sleeps() bool { return !p.SetsValues() && p.PodOrderer == nil }
+
 // Field returns the name of the field of the spec that asks for a facet ("min" or "max") at an instant; empty: none or
 // unknown.
 func (p *Policy) Field(now time.Time, facet string) string {

@@ -93,9 +93,10 @@ func (v *view) fill(st *v1alpha1.PolicyStatus) {
 	st.PreviousTransitionTime, st.NextTransitionTime = TimeOf(v.state.Since), TimeOf(v.state.Next)
 	st.Targets = &v1alpha1.TargetCounts{
 		Total: t.total(), Asleep: t.counts[Asleep], Awake: t.counts[Awake], Set: t.counts[Set], AlreadyAsleep: t.counts[AlreadyAsleep],
-		Pending: t.counts[Pending], Overridden: t.counts[Overridden], Failed: t.counts[Failed], Unable: t.counts[Unable],
+		FallingAsleep: t.counts[FallingAsleep], Pending: t.counts[Pending], Overridden: t.counts[Overridden], Failed: t.counts[Failed], Unable: t.counts[Unable],
 	}
 	st.Failures, st.Overridden, st.Waiting = namesOf(t.failures), namesOf(t.overridden), namesOf(t.waiting)
+	st.FallingAsleep = namesOf(t.falling)
 	v.fillConditions(st)
 }
 
@@ -199,9 +200,9 @@ func (v *view) ready() (ok bool, reason, message string) {
 	case v.unready != "":
 		return false, "AdapterNotReady", v.unready
 	case v.state.Name == "Suspended":
-		return true, "Suspended", join(v.state.Message, v.progress())
-	case pending > 0 || v.listing != "":
-		return true, "Progressing", v.progress()
+		return true, "Suspended", join(v.state.Message, v.progress(), v.falling())
+	case pending > 0 || v.listing != "" || t.counts[FallingAsleep] > 0:
+		return true, "Progressing", join(v.progress(), v.falling())
 	case t.total() == 0 && judges:
 		return true, "AsExpected", v.state.Message
 	default:
@@ -231,6 +232,16 @@ func (v *view) progress() string {
 	return join(fmt.Sprintf("%d of %s %s still to be looked at or changed: %s", pending, workload.Count(total, "target"),
 		choose(pending == 1, "has", "have"),
 		list(t.waiting, "under way")), listing)
+}
+
+// falling returns the message about targets falling asleep; empty: none.
+func (v *view) falling() string {
+	n := v.counts.counts[FallingAsleep]
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %s %s falling asleep: %s", n, workload.Count(v.counts.total(), "target"), choose(n == 1, "is", "are"),
+		list(v.counts.falling, ""))
 }
 
 // summary returns the message about the targets of a policy without unfinished work.

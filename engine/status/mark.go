@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/workload"
@@ -36,6 +37,9 @@ func markOf(v *decide.Verdict, o decide.Opinion, out Outcome) TargetResult {
 		Contested: out.Contested}
 	if m.State == Overridden {
 		m.Override = v.Result.Message
+	}
+	if f := v.Falling; f != nil {
+		m.Falling = fmt.Sprintf("since %s: %s", f.Since.Format(time.RFC3339), f.Why)
 	}
 	m.Ignored = o.Ignored
 	m.noteConflicts(v)
@@ -118,6 +122,8 @@ func settled(v *decide.Verdict, o decide.Opinion) State {
 	switch v.Result.State {
 	case workload.StateAsleep, workload.StateSet: // a target that is held, annotated or bounded counts as asleep
 		return Asleep
+	case workload.StateFallingAsleep:
+		return FallingAsleep
 	case workload.StateUnable:
 		return Unable
 	case workload.StateAlreadyAsleep:
@@ -138,6 +144,8 @@ func kept(v *decide.Verdict, o decide.Opinion) State {
 		return Awake
 	case o.Policy.SetsValues():
 		return Set
+	case v.Falling != nil:
+		return FallingAsleep
 	}
 	return Asleep
 }

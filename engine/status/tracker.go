@@ -30,22 +30,23 @@ const (
 	Failed
 	Set
 	Unable
+	FallingAsleep
 	stateCount
 )
 
 // stateNames are the values of the metric label.
-var stateNames = [stateCount]string{"", "awake", "asleep", "already_asleep", "pending", "overridden", "failed", "set", "unable"}
+var stateNames = [stateCount]string{"", "awake", "asleep", "already_asleep", "pending", "overridden", "failed", "set", "unable", "falling_asleep"}
 
 // TargetResult is the record of a target under one policy. Empty texts do not apply.
 type TargetResult struct {
 	Policy workload.Policy
 	State  State
-	// Failure is the error. Waiting is the obstacle. Contested is the other writer that resets the value. Conflict is
+	// Failure is the error. Waiting is the obstacle. Falling is the part of falling asleep that is not done. Contested is the other writer that resets the value. Conflict is
 	// the policy with a different claim of equal rank. Overruled is the policy with a different claim if a priority
 	// decides. Unable is the impossible part of the claim. Override is the reason why the policy lost. Ignored lists
-	// unreadable annotations. A Tracker keeps only one of Failure, Waiting, Unable and Override: the text that belongs
+	// unreadable annotations. A Tracker keeps only one of Failure, Waiting, Falling, Unable and Override: the text that belongs
 	// to State.
-	Failure, Waiting, Contested, Conflict, Overruled, Unable, Override, Ignored string
+	Failure, Waiting, Falling, Contested, Conflict, Overruled, Unable, Override, Ignored string
 	// Applied are the values in place.
 	Applied Applied
 }
@@ -236,16 +237,16 @@ func recordUnder(records []record, id workload.Policy) record {
 type counts struct {
 	counts [stateCount]int32
 	// unseen is the number of pending targets not decided yet.
-	unseen                                                                          int32
-	failures, waiting, contested, conflicts, overruled, unable, overridden, ignored map[workload.Ref]string
-	applied                                                                         map[workload.Ref]Applied
+	unseen                                                                                   int32
+	failures, waiting, falling, contested, conflicts, overruled, unable, overridden, ignored map[workload.Ref]string
+	applied                                                                                  map[workload.Ref]Applied
 	// delayed is the reason why the policy, being deleted, is not gone yet.
 	delayed string
 }
 
 func newCounts() *counts {
 	return &counts{
-		failures: map[workload.Ref]string{}, waiting: map[workload.Ref]string{}, contested: map[workload.Ref]string{},
+		failures: map[workload.Ref]string{}, waiting: map[workload.Ref]string{}, falling: map[workload.Ref]string{}, contested: map[workload.Ref]string{},
 		conflicts: map[workload.Ref]string{}, overruled: map[workload.Ref]string{}, unable: map[workload.Ref]string{},
 		overridden: map[workload.Ref]string{},
 		ignored:    map[workload.Ref]string{}, applied: map[workload.Ref]Applied{},
@@ -258,7 +259,7 @@ func (t *counts) copy() counts {
 	c.failures, c.waiting, c.contested = maps.Clone(t.failures), maps.Clone(t.waiting), maps.Clone(t.contested)
 	c.conflicts, c.overruled, c.unable, c.overridden = maps.Clone(t.conflicts), maps.Clone(t.overruled), maps.Clone(t.unable),
 		maps.Clone(t.overridden)
-	c.ignored = maps.Clone(t.ignored)
+	c.falling, c.ignored = maps.Clone(t.falling), maps.Clone(t.ignored)
 	c.applied = nil
 	return c
 }
@@ -277,7 +278,7 @@ func (m TargetResult) inState() TargetResult {
 	for _, said := range []struct {
 		text *string
 		in   State
-	}{{&m.Failure, Failed}, {&m.Waiting, Pending}, {&m.Unable, Unable}, {&m.Override, Overridden}} {
+	}{{&m.Failure, Failed}, {&m.Waiting, Pending}, {&m.Falling, FallingAsleep}, {&m.Unable, Unable}, {&m.Override, Overridden}} {
 		if m.State != said.in {
 			*said.text = ""
 		}
@@ -300,6 +301,7 @@ func (t *counts) move(ref workload.Ref, from record, m TargetResult) bool {
 	}
 	changed = put(t.failures, ref, m.Failure) || changed
 	changed = put(t.waiting, ref, m.Waiting) || changed
+	changed = put(t.falling, ref, m.Falling) || changed
 	changed = put(t.contested, ref, m.Contested) || changed
 	changed = put(t.unable, ref, m.Unable) || changed
 	changed = put(t.overridden, ref, m.Override) || changed
@@ -318,6 +320,7 @@ func (t *counts) await(ref workload.Ref, from State) {
 	t.counts[Pending]++
 	t.unseen++
 	delete(t.waiting, ref)
+	delete(t.falling, ref)
 	delete(t.unable, ref)
 	delete(t.overridden, ref)
 }

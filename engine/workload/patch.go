@@ -65,6 +65,8 @@ const (
 	StateAwake State = iota
 	// StateAsleep: the target is reduced by Flyball.
 	StateAsleep
+	// StateFallingAsleep: Flyball has reduced the target, and its controller has not brought it to the new size yet.
+	StateFallingAsleep
 	// StateAlreadyAsleep: the owner has the target at zero or suspended; Flyball leaves it alone.
 	StateAlreadyAsleep
 	// StateOverridden: a different writer changed the target while asleep, and Flyball accepts the change.
@@ -77,7 +79,7 @@ const (
 
 // String returns the name of a state in status and metrics.
 func (s State) String() string {
-	return [...]string{"awake", "asleep", "already_asleep", "overridden", "set", "unable"}[s]
+	return [...]string{"awake", "asleep", "falling_asleep", "already_asleep", "overridden", "set", "unable"}[s]
 }
 
 // Change is a set of actions, as freezes judge them.

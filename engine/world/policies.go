@@ -148,7 +148,7 @@ func (e *policyEditor) count(p *Policy, by int) {
 	if looksAtAmounts(p.Policy.Policy) {
 		all = append(all, []string{amountsKey})
 	}
-	if p.Order.NeedsReady() {
+	if p.Sleeps() {
 		all = append(all, []string{readyKey})
 	}
 	if p.HoldsOwners {

@@ -447,7 +447,7 @@ func (s *Snapshot) Keys(gk schema.GroupKind) adapter.Keys {
 			keys.Match = append(keys.Match, p.Target.AnnotationKeys()...)
 			keys.Match = append(keys.Match, p.Template.AnnotationKeys()...)
 			keys.Set = append(keys.Set, p.SetAnnotations...)
-			keys.Ready = keys.Ready || p.Order.NeedsReady()
+			keys.Ready = keys.Ready || p.Sleeps()
 		}
 		keys.Amounts = keys.Amounts || s.keepsAmounts(gk, p)
 		keys.Owned = keys.Owned || p.HoldsOwners

@@ -30,8 +30,8 @@ type Explanation struct {
 	At     time.Time `json:"at"`
 	// Hypothetical is a remark that the instant lies in the past. It is absent for other instants.
 	Hypothetical string `json:"hypothetical,omitempty"`
-	// State is the state of the object after the pending writes: awake, asleep, already_asleep, overridden, set or unable.
-	// It is absent if nothing can be decided about the object.
+	// State is the state of the object: awake, asleep, falling_asleep, already_asleep, overridden, set or unable, or pending while a write
+	// is still to be made. It is absent if nothing can be decided about the object.
 	State string `json:"state,omitempty"`
 	// Summary is the explanation in one line.
 	Summary string `json:"summary"`
@@ -475,6 +475,9 @@ func relationTo(memory *world.Memory, other workload.Ref, at time.Time) Relation
 		return Relation{other.String(), v.Err.Error()}
 	}
 	text := v.Result.State.String()
+	if isPending(&v) {
+		text = "about to be " + text
+	}
 	switch {
 	case needsNoHold(&v):
 		text = "as its owner has it, " + noHoldText

@@ -47,7 +47,7 @@ type Transition struct {
 // PolicyTarget is one object that a policy selects.
 type PolicyTarget struct {
 	Target string `json:"target"`
-	// State is the state of the object. Pending describes its pending writes. By is the policy that decides about its
+	// State is the state of the object: that of an explanation, or failed. Pending describes its pending writes. By is the policy that decides about its
 	// size, if there is one.
 	State   string `json:"state,omitempty"`
 	Pending string `json:"pending,omitempty"`
@@ -145,7 +145,7 @@ func (s *PolicyStory) targets(memory *world.Memory, p *world.Policy) {
 		t := PolicyTarget{Target: ref.String()}
 		if s.acts && freeze.RuleOf(p.Policy.Policy) == nil {
 			v := survey.Target(ref)
-			t.State = strings.ReplaceAll(v.Result.State.String(), "_", " ")
+			t.State = strings.ReplaceAll(stateOf(&v), "_", " ")
 			switch {
 			case v.Err != nil:
 				t.State, t.Error = "failed", v.Err.Error()

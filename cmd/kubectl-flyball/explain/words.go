@@ -26,9 +26,23 @@ func listed(all []v1alpha1.Capability) string {
 	return strings.Join(names, ", ")
 }
 
+// isPending reports whether a write to the object is still to be made, apart from one to its ledger alone. The object
+// then does not have the state of the result yet.
+func isPending(v *decide.Verdict) bool {
+	return v.Err == nil && v.Result.Patch != nil && v.Result.Message != ""
+}
+
+// stateOf returns the present state of an object.
+func stateOf(v *decide.Verdict) string {
+	if isPending(v) {
+		return "pending"
+	}
+	return v.Result.State.String()
+}
+
 // summarize sets the winner and the summary.
 func (e *Explanation) summarize(v *decide.Verdict) {
-	e.State = v.Result.State.String()
+	e.State = stateOf(v)
 	switch {
 	case v.Err != nil:
 		e.State, e.Summary = "", v.Err.Error()
@@ -114,6 +128,8 @@ func (e *Explanation) stateText(v *decide.Verdict) string {
 	switch v.Result.State {
 	case workload.StateAsleep:
 		return "asleep"
+	case workload.StateFallingAsleep:
+		return fmt.Sprintf("falling asleep since %s (%s)", e.when(v.Falling.Since), v.Falling.Why)
 	case workload.StateAlreadyAsleep:
 		return "at rest by its owner's own will, and left alone"
 	case workload.StateOverridden:

@@ -262,6 +262,8 @@ func counterOf(v *decide.Verdict) func(*v1alpha1.TargetCounts) *int32 {
 		return func(c *v1alpha1.TargetCounts) *int32 { return &c.Pending }
 	case v.Result.State == workload.StateAsleep:
 		return func(c *v1alpha1.TargetCounts) *int32 { return &c.Asleep }
+	case v.Result.State == workload.StateFallingAsleep:
+		return func(c *v1alpha1.TargetCounts) *int32 { return &c.FallingAsleep }
 	case v.Result.State == workload.StateAlreadyAsleep:
 		return func(c *v1alpha1.TargetCounts) *int32 { return &c.AlreadyAsleep }
 	case v.Result.State == workload.StateOverridden:
@@ -341,8 +343,8 @@ func Counts(n *v1alpha1.TargetCounts) string {
 	for _, c := range []struct {
 		n    int32
 		word string
-	}{{n.Asleep, "asleep"}, {n.Awake, "awake"}, {n.AlreadyAsleep, "already asleep"}, {n.Pending, "pending"}, {n.Overridden, "overridden"},
-		{n.Failed, "failed"}, {n.Unable, "unable"}} {
+	}{{n.Asleep, "asleep"}, {n.FallingAsleep, "falling asleep"}, {n.Awake, "awake"}, {n.AlreadyAsleep, "already asleep"},
+		{n.Pending, "pending"}, {n.Overridden, "overridden"}, {n.Failed, "failed"}, {n.Unable, "unable"}} {
 		if c.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.word))
 		}

@@ -54,7 +54,7 @@ type Options struct {
 // stateWords are the names of the states counted by a policy.
 var stateWords = map[status.State]string{
 	status.Awake: "awake", status.Asleep: "asleep", status.AlreadyAsleep: "already asleep", status.Pending: "pending",
-	status.Overridden: "overridden", status.Failed: "failed", status.Set: "set", status.Unable: "unable",
+	status.FallingAsleep: "falling asleep", status.Overridden: "overridden", status.Failed: "failed", status.Set: "set", status.Unable: "unable",
 }
 
 // Of returns the targets of a world.
@@ -99,13 +99,14 @@ func (l *List) add(memory *world.Memory, survey *decide.Survey, ref workload.Ref
 	}
 	for _, m := range status.Marks(&v, out) {
 		state := stateWords[m.State]
-		if state == "" || o.Policy != (workload.Policy{}) && m.Policy != o.Policy || o.Asleep && m.State != status.Asleep &&
-			m.State != status.AlreadyAsleep {
+		if state == "" || o.Policy != (workload.Policy{}) && m.Policy != o.Policy || o.Asleep && !isAsleep(m.State) {
 			continue
 		}
 		t := Target{Object: ref.String(), Policy: m.Policy.String(), State: state, Message: cmp.Or(m.Failure, m.Unable, m.Override, m.Conflict),
 			ref: ref}
 		switch m.State {
+		case status.FallingAsleep:
+			t.Since, t.Message = v.Falling.Since, v.Falling.Why
 		case status.Asleep:
 			t.Since = since(v.Object.Ledger, m.Policy)
 		case status.Pending:
@@ -115,6 +116,10 @@ func (l *List) add(memory *world.Memory, survey *decide.Survey, ref workload.Ref
 		}
 		l.Targets = append(l.Targets, t)
 	}
+}
+
+func isAsleep(s status.State) bool {
+	return s == status.Asleep || s == status.FallingAsleep || s == status.AlreadyAsleep
 }
 
 // keptAwake returns the reason why an object is awake although its policy is asleep. It returns "" if the policy is

@@ -3,6 +3,7 @@ package spec
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -326,8 +327,19 @@ func (c *compiler) ready(at *field.Path, spec v1alpha1.AdapterSpec) {
 		if p, ok := c.predicate(at.Index(i), ready.Predicate, d); ok {
 			p.when = c.predicates(at.Index(i).Child("when"), ready.When, d)
 			c.a.ready = append(c.a.ready, p)
+			c.a.reported = append(c.a.reported, statusSlots(p)...)
 		}
 	}
+}
+
+// statusSlots returns the fields of the status in a predicate.
+func statusSlots(p predicate) (slots []*projection.Slot) {
+	for _, s := range []*projection.Slot{p.slot, p.from} {
+		if s != nil && s.Path.Len() > 0 && strings.HasPrefix(s.Path.String(), ".status") {
+			slots = append(slots, s)
+		}
+	}
+	return slots
 }
 
 func (c *compiler) predicates(at *field.Path, specs []v1alpha1.Predicate, d projection.Builder) predicates {

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"cmp"
+	"slices"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter/projection"
@@ -47,6 +48,16 @@ func (a *Spec) Settled(obj *workload.Object) (settled bool, why string) {
 		return false, "its state is not read yet"
 	}
 	return a.ready.settled(func(s *projection.Slot) string { return s.Of(obj).Raw })
+}
+
+// Unsettled returns the reason why an object has not settled. It is "" for a settled object, and for an object of unknown
+// state: read without the fields of the predicates, or with none of them written by its controller.
+func (a *Spec) Unsettled(obj *workload.Object) (why string) {
+	known := func(s *projection.Slot) bool { return s.Of(obj).Raw != "" }
+	if a.keepsReady && slices.ContainsFunc(a.reported, known) {
+		_, why = a.Settled(obj)
+	}
+	return why
 }
 
 // IsSettled reports whether an object that was read with the fields of the ready predicates has settled. It is false while

@@ -62,6 +62,8 @@ type Spec struct {
 	// predicates.
 	ready      predicates
 	keepsReady bool
+	// reported are the fields of the status in the ready predicates. An object with none of them has an unknown state.
+	reported []*projection.Slot
 	// WakesFromZero are the predicates of autoscalers that scale their target up from zero replicas.
 	WakesFromZero predicates
 	// Blind are the predicates of autoscalers that cannot read their metrics.

@@ -51,7 +51,7 @@ func TestObjectBelongsToTheFirstWaveThatSelectsIt(t *testing.T) {
 			t.Errorf("wave %d: %+v, want %+v", i+1, w, want)
 		}
 	}
-	if p, _ := compile(nights(), nil); p.Order != nil || p.Order.NeedsReady() {
+	if p, _ := compile(nights(), nil); p.Order != nil {
 		t.Error("a schedule without waves has an order")
 	}
 }
