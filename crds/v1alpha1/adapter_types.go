@@ -418,13 +418,13 @@ type AdapterSpec struct {
 	// target that it applies sleeps.
 	// +optional
 	Owns *Owns `json:"owns,omitempty"`
-	// WakesFromZero lists predicates for an autoscaler. If all hold, the autoscaler scales its target up from zero
-	// replicas by itself, so Flyball holds it before the target goes to zero. An empty list means that every autoscaler
-	// of the kind does so. For bounds, the predicates read the present value; for all other fields, the owner's value.
+	// StaysAtZero lists predicates for an autoscaler. If all hold, the autoscaler leaves a target at zero replicas alone.
+	// Any other autoscaler of the kind is held before its target goes to zero, and every autoscaler if the list is empty.
+	// For bounds, the predicates read the present value; for all other fields, the owner's value.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
-	WakesFromZero []Predicate `json:"wakesFromZero,omitempty"`
+	StaysAtZero []Predicate `json:"staysAtZero,omitempty"`
 	// RunsToCompletion means that objects of the kind do their work once and end, as a Job does. An object created while a schedule is
 	// asleep is not put to sleep before the next night, because its work would be lost.
 	// +optional

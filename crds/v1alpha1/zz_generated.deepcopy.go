@@ -135,8 +135,8 @@ func (in *AdapterSpec) DeepCopyInto(out *AdapterSpec) {
 		*out = new(Owns)
 		(*in).DeepCopyInto(*out)
 	}
-	if in.WakesFromZero != nil {
-		in, out := &in.WakesFromZero, &out.WakesFromZero
+	if in.StaysAtZero != nil {
+		in, out := &in.StaysAtZero, &out.StaysAtZero
 		*out = make([]Predicate, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])

@@ -121,11 +121,11 @@ owns: {each: ".status.r[*]"}`, []string{"spec.owns: Forbidden: needs suspend or 
 			"spec.owns.when[0].value: Required value", `spec.owns.each: Invalid value: ".status.r": must end in [*] or a filter`}},
 		{"owns with many identifiers", head + `hold: [{set: [{path: .spec.a, value: 1}]}]
 owns: {each: ".status.r[*]", id: ".ids[*]"}`, []string{`spec.owns.id: Invalid value: ".ids[*]": must name one place`}},
-		{"wakesFromZero without governs",
-			head + "hold: [{set: [{path: .spec.paused, value: true}]}]\nwakesFromZero: [{path: .spec.min, op: Eq, value: 0}]",
-			[]string{"spec.wakesFromZero: Forbidden: needs governs and hold"}},
-		{"wakesFromZero without hold", head + "governs: .spec.ref\nwakesFromZero: [{path: .spec.min, op: Eq, value: 0}]",
-			[]string{"spec.wakesFromZero: Forbidden: needs governs and hold"}},
+		{"staysAtZero without governs",
+			head + "hold: [{set: [{path: .spec.paused, value: true}]}]\nstaysAtZero: [{path: .spec.min, op: Eq, value: 0}]",
+			[]string{"spec.staysAtZero: Forbidden: needs governs and hold"}},
+		{"staysAtZero without hold", head + "governs: .spec.ref\nstaysAtZero: [{path: .spec.min, op: Eq, value: 0}]",
+			[]string{"spec.staysAtZero: Forbidden: needs governs and hold"}},
 		{"governsKind without a kind", head + "governs: .spec.ref\ngovernsKind: {kind: ''}", []string{"spec.governsKind.kind: Required value"}},
 		{"pods", head + `pods: {selector: ".spec[", template: ".spec.t[*]"}`, []string{
 			`spec.pods.selector: Invalid value: ".spec[": column 6: `, `spec.pods.template: Invalid value: ".spec.t[*]": must name one place`}},

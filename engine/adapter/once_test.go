@@ -243,7 +243,7 @@ func TestWakingFromZeroGoesByTheBoundsInForce(t *testing.T) {
 hold:
 - when: [{path: .spec.behavior, op: NotExists}]
   set: [{path: .spec.behavior, value: {quiet: true}}]
-wakesFromZero: [{path: .spec.minReplicas, default: 1, op: Eq, value: 0}]
+staysAtZero: [{path: .spec.minReplicas, default: 1, op: Ne, value: 0}]
 `, Keys{})
 	a.Min.Minimum = 0
 	own := object(`{"minReplicas":1,"maxReplicas":3}`)

@@ -56,6 +56,11 @@ func hpaOf(low, high int, entries ...string) string {
 	return worldtest.Autoscaler("hpa", "web", low, high, ledgerOf("HorizontalPodAutoscaler/hpa", strings.Join(entries, ",")))
 }
 
+// scaledToZero returns the manifest of an autoscaler with the condition of one that has taken its target to zero.
+func scaledToZero(hpa string) string {
+	return strings.TrimSuffix(hpa, "}") + `,"status":{"conditions":[{"type":"ScaledToZero","status":"True"}]}}`
+}
+
 // half is a Schedule that leaves half of the replicas at night.
 func half() *v1alpha1.Schedule {
 	s := nightly(0)
@@ -138,6 +143,10 @@ func TestAutoscalersFollowTheSleepOfTheirTarget(t *testing.T) {
 		{"at zero, named in lower case", later, nightly(0), []string{webAt(0, asleep), naming("deployment", hpaOf(0, 9))}, []string{held}},
 		{"at zero, in capitals, which no autoscaler finds", later, nightly(0), []string{webAt(0, asleep), naming("DEPLOYMENT", hpaOf(0, 9))},
 			nil},
+		{"put to zero, and the autoscaler took it to zero once, before its minimum was raised", evening, nightly(0),
+			[]string{webAt(6), scaledToZero(hpaOf(4, 9))}, []string{held, `"minReplicas":0`}},
+		{"at zero, and the autoscaler took it to zero once, by a minimum of zero", later, nightly(0),
+			[]string{webAt(0, asleep), scaledToZero(hpaOf(0, 9))}, []string{held}},
 		{"still to be woken", noon, nightly(0), []string{webAt(0, asleep), hpaOf(0, 9)}, []string{held}},
 		{"at zero under an autoscaler that leaves it there", later, nightly(0), []string{webAt(0, asleep), hpaOf(4, 9)}, nil},
 		{"still to be put to half", evening, half(), []string{webAt(6), hpaOf(4, 9)}, nil},

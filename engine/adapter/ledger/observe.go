@@ -35,7 +35,7 @@ func (v *View) Observe() workload.Observed {
 		o.Suspended = v.IsSet(suspend)
 	}
 	o.CanHold = v.VariantOf(a.Hold) != nil
-	o.WakesFromZero = a.CanGovern() && a.WakesFromZero.Hold(v.present)
+	o.WakesFromZero = a.CanGovern() && (len(a.StaysAtZero) == 0 || !a.StaysAtZero.Hold(v.present))
 	if a.Min != nil {
 		o.Bounds.Min, _ = v.Bound(a.Min)
 	}

@@ -37,7 +37,7 @@ func Compile(name string, spec v1alpha1.AdapterSpec, keys Keys) (*Spec, field.Er
 	c.bounds(at.Child("bounds"), spec.Bounds)
 	c.utilisation(at.Child("utilisation"), spec.Utilisation)
 	c.blind(at.Child("blind"), spec)
-	c.wakesFromZero(at.Child("wakesFromZero"), spec)
+	c.staysAtZero(at.Child("staysAtZero"), spec)
 	c.governs(at, spec)
 	c.owns(at.Child("owns"), spec)
 	c.annotate(at.Child("annotate"), spec.Annotate, keys.Set)

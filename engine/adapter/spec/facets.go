@@ -293,12 +293,12 @@ type predicate struct {
 // predicates hold for an object if each of them does.
 type predicates []predicate
 
-// wakesFromZero compiles the predicates of autoscalers that have to be held before their target goes to zero.
-func (c *compiler) wakesFromZero(at *field.Path, spec v1alpha1.AdapterSpec) {
-	if len(spec.WakesFromZero) > 0 && (spec.Governs == "" || len(spec.Hold) == 0) {
+// staysAtZero compiles the predicates of autoscalers that need no hold before their target goes to zero.
+func (c *compiler) staysAtZero(at *field.Path, spec v1alpha1.AdapterSpec) {
+	if len(spec.StaysAtZero) > 0 && (spec.Governs == "" || len(spec.Hold) == 0) {
 		c.errs = append(c.errs, field.Forbidden(at, "needs governs and hold: it says when an autoscaler is held because its target sleeps"))
 	}
-	c.a.WakesFromZero = c.predicates(at, spec.WakesFromZero, c.d)
+	c.a.StaysAtZero = c.predicates(at, spec.StaysAtZero, c.d)
 }
 
 // blind compiles the predicates of autoscalers that cannot read their metrics. Objects in memory have the fields of

@@ -64,8 +64,8 @@ type Spec struct {
 	keepsReady bool
 	// reported are the fields of the status in the ready predicates. An object with none of them has an unknown state.
 	reported []*projection.Slot
-	// WakesFromZero are the predicates of autoscalers that scale their target up from zero replicas.
-	WakesFromZero predicates
+	// StaysAtZero are the predicates of autoscalers that leave a target at zero replicas alone. Empty: no autoscaler does.
+	StaysAtZero predicates
 	// Blind are the predicates of autoscalers that cannot read their metrics.
 	Blind predicates
 	// Annotate has the places for annotations, by key. annotations is the pointer of the map with these places.

@@ -6,6 +6,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -119,5 +120,34 @@ var _ = Describe("An autoscaler of a sleeping Deployment", Ordered, func() {
 		clock.SetTime(monday.Add(44 * time.Hour))
 		Eventually(replicas("queue")).Should(BeEquivalentTo(6))
 		Expect(autoscaler("queue")(Default).Behavior).To(BeNil())
+	})
+
+	It("does not wake a target under a minimum raised since its own zero", func() {
+		queue.set(0)
+		create("raised", 1,
+			`minReplicas: 0, maxReplicas: 6, metrics: [{type: External, external: {metric: {name: jobs-waiting}, target: {type: AverageValue, averageValue: "10"}}}]`)
+		Eventually(conditions("raised")).Should(HaveKeyWithValue(autoscalingv2.ScaledToZero, corev1.ConditionTrue))
+		// Somebody scales it up again. The autoscaler does not, so its condition stays.
+		h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "raised", Name: "web"}}
+		Expect(env.Patch(ctx, h, `{"spec":{"behavior":{"scaleUp":{"selectPolicy":"Disabled"}}}}`)).To(Succeed())
+		queue.set(30)
+		Expect(env.Patch(ctx, &appsv1.Deployment{ObjectMeta: h.ObjectMeta}, `{"spec":{"replicas":3}}`)).To(Succeed())
+		Eventually(desired("raised")).Should(Equal([2]int32{3, 3}))
+		Expect(env.Patch(ctx, h, `{"spec":{"behavior":null,"minReplicas":2}}`)).To(Succeed())
+		Expect(conditions("raised")(Default)).To(HaveKeyWithValue(autoscalingv2.ScaledToZero, corev1.ConditionTrue))
+		nightly("raised")
+
+		clock.SetTime(monday.Add(56 * time.Hour))
+		Eventually(func(g Gomega) {
+			g.Expect(replicas("raised")(g)).To(BeEquivalentTo(0))
+			g.Expect(desired("raised")(g)).To(Equal([2]int32{0, 0})) // the autoscaler has looked at it, and left it
+			g.Expect(conditions("raised")(g)).To(HaveKeyWithValue(autoscalingv2.ScalingActive, corev1.ConditionTrue))
+		}).Should(Succeed())
+		clock.SetTime(monday.Add(68 * time.Hour))
+		Eventually(func(g Gomega) {
+			g.Expect(replicas("raised")(g)).To(BeEquivalentTo(3))
+			g.Expect(autoscaler("raised")(g).MinReplicas).To(HaveValue(BeEquivalentTo(2)))
+			g.Expect(autoscaler("raised")(g).Behavior).To(BeNil())
+		}).Should(Succeed())
 	})
 })

@@ -108,3 +108,12 @@ func conditions(namespace string) func(Gomega) map[autoscalingv2.HorizontalPodAu
 		return out
 	}
 }
+
+// desired reads the present and the desired count in the status of the autoscaler.
+func desired(namespace string) func(Gomega) [2]int32 {
+	return func(g Gomega) [2]int32 {
+		var h autoscalingv2.HorizontalPodAutoscaler
+		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "web"}, &h)).To(Succeed())
+		return [2]int32{h.Status.CurrentReplicas, h.Status.DesiredReplicas}
+	}
+}
