@@ -425,6 +425,16 @@ type AdapterSpec struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
 	StaysAtZero []Predicate `json:"staysAtZero,omitempty"`
+	// HoldsAnySize means that an autoscaler on hold leaves its target at every size, also outside of its bounds. Flyball
+	// then holds it beside a target of a reduced size, and leaves its bounds unchanged.
+	// +optional
+	HoldsAnySize bool `json:"holdsAnySize,omitempty"`
+	// HeldWhen lists predicates that all hold once the controller of an autoscaler acts on its hold. The target is not put
+	// to sleep before. An empty list means at once.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	HeldWhen []Predicate `json:"heldWhen,omitempty"`
 	// RunsToCompletion means that objects of the kind do their work once and end, as a Job does. An object created while a schedule is
 	// asleep is not put to sleep before the next night, because its work would be lost.
 	// +optional

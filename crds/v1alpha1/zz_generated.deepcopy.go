@@ -142,6 +142,13 @@ func (in *AdapterSpec) DeepCopyInto(out *AdapterSpec) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.HeldWhen != nil {
+		in, out := &in.HeldWhen, &out.HeldWhen
+		*out = make([]Predicate, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
+	}
 	if in.Pods != nil {
 		in, out := &in.Pods, &out.Pods
 		*out = new(Pods)

@@ -183,13 +183,13 @@ func TestRenderRules(t *testing.T) {
 				Writes: 1, Spec: `{"replicas":0}`, State: "awake", Direction: "ledger", By: nights,
 			}},
 		{"3: changed by somebody else and back again: respected", `{"replicas":0}`, []workload.Entry{adopted(replicas)}, sleep(), rendering{
-			Spec: `{"replicas":0}`, Ledger: workload.Ledger{adopted(replicas)}, State: "overridden", Direction: "ledger", By: nights,
-			Overridden: []string{"/spec/replicas"}, Message: "replicas is 0, changed by another writer: left until the next transition",
+			Spec: `{"replicas":0}`, Ledger: workload.Ledger{adopted(replicas)}, State: "already_asleep", Direction: "ledger", By: nights,
+			Message: "already asleep by its owner",
 		}},
 		{"3: changed by somebody else and back again: nothing to correct", `{"replicas":0}`, []workload.Entry{adopted(replicas)},
 			enforced(sleep()), rendering{
-				Spec: `{"replicas":0}`, Ledger: workload.Ledger{adopted(replicas)}, State: "overridden", Direction: "ledger", By: nights,
-				Overridden: []string{"/spec/replicas"}, Message: "replicas is 0, changed by another writer: left until the next transition",
+				Spec: `{"replicas":0}`, Ledger: workload.Ledger{adopted(replicas)}, State: "already_asleep", Direction: "ledger", By: nights,
+				Message: "already asleep by its owner",
 			}},
 		{"3: theirs, and the next transition wants the same: the entry goes", `{"replicas":0}`, []workload.Entry{adopted(replicas)},
 			at(sleep(), tuesday), rendering{

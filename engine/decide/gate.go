@@ -24,8 +24,8 @@ func (d decider) gate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	if gate := d.orderGate(k, obj, v); gate.Kind != GateOpen {
 		return gate
 	}
-	if governor, first := d.governorFirst(k, obj, v); first {
-		return Gate{Kind: GateOther, Reason: fmt.Sprintf("waits for %s to be held", governor), First: governor}
+	if gate := d.governorFirst(k, obj, v); gate.Kind != GateOpen {
+		return gate
 	}
 	if governed, first := d.governedFirst(k, obj, v); first {
 		return Gate{Kind: GateOther, Reason: fmt.Sprintf("waits for %s to get its size", governed), First: governed}

@@ -141,15 +141,21 @@ func (d decider) onBehalf(k *Kind, obj *workload.Object, tk *Kind, governed *wor
 	next, err := tk.Adapter.Render(governed, plan)
 	by := d.sleepers(tk, governed, k, obj)
 	hold := k.Adapter.Observe(obj).WakesFromZero
+	anySize := hold && holdsAnySize(k, obj)
 	switch {
 	case plan.Asleep() && err == nil && !next.Sized && next.State == workload.StateUnable:
 		return nil, besideUnable
 	case plan.Asleep():
-		return whileAsleep(tk, governed, plan.Size, by, err != nil || next.Sized, hold), besideSleeping
+		return whileAsleep(tk, governed, plan.Size, by, err != nil || next.Sized, hold, anySize), besideSleeping
 	case err == nil && next.Sized && len(by) > 0:
 		return untilAwake(by, hold), besideSleeping
 	}
 	return nil, besideAwake
+}
+
+// holdsAnySize reports whether an autoscaler can be held, and leaves its target alone at every size then.
+func holdsAnySize(k *Kind, governor *workload.Object) bool {
+	return k.Adapter.HoldsAnySize && k.Adapter.Observe(governor).CanHold
 }
 
 // besideTarget is the state of an autoscaler's target by the policies of the target.
@@ -220,9 +226,10 @@ func keepFor(by []workload.Policy) []workload.Intent {
 
 // whileAsleep returns the claims on an autoscaler whose target sleeps at the claimed size. by lists the policies that
 // put the target to sleep. pending means that the target does not have the claimed size yet. The autoscaler then
-// keeps its values, and may only be held. hold means that the autoscaler would wake a target without replicas.
+// keeps its values, and may only be held. hold means that the autoscaler would wake a target without replicas. anySize
+// means that the hold has effect at every size.
 func whileAsleep(k *Kind, governed *workload.Object, claim *workload.Claim[workload.Size], by []workload.Policy,
-	pending, hold bool) (intents []workload.Intent) {
+	pending, hold, anySize bool) (intents []workload.Intent) {
 	in := workload.Intent{By: claim.By, Class: workload.ClassSet, Override: true, Since: claim.Since, Enforce: true,
 		Reason: fmt.Sprintf("%s is asleep", k.Ref(governed))}
 	if pending {
@@ -230,7 +237,7 @@ func whileAsleep(k *Kind, governed *workload.Object, claim *workload.Claim[workl
 	}
 	capacity := k.Adapter.Observe(governed).Capacity(claim.Value)
 	switch {
-	case capacity == 0:
+	case capacity == 0 || anySize:
 		in.Hold = hold
 	case pending:
 		return intents
@@ -264,23 +271,28 @@ func (d decider) dropBoundsFromPlan(plan *workload.Plan, k *Kind, obj *workload.
 	}
 }
 
-// governorFirst returns an autoscaler that must be written before the object, because it must be held before the
-// object sleeps. It returns false if there is none.
-func (d decider) governorFirst(k *Kind, obj *workload.Object, v *Verdict) (workload.Ref, bool) {
+// governorFirst returns the gate of an autoscaler that must be held before the object sleeps. The gate is open if there is
+// none.
+func (d decider) governorFirst(k *Kind, obj *workload.Object, v *Verdict) (gate Gate) {
 	if v.Result.Direction != workload.DirectionDown || !v.Plan.Asleep() {
-		return workload.Ref{}, false
+		return gate
 	}
-	var first workload.Ref
-	found := false
 	d.eachGovernor(k.Ref(obj), func(gk *Kind, governor *workload.Object) {
-		if found || gk.Blocked != "" {
+		if gate.Kind != GateOpen || gk.Blocked != "" {
 			return
 		}
-		if gv := d.render(gk, governor, nil); gv.Err == nil && gv.Result.Patch != nil && gv.Result.Values["hold"] != "" {
-			first, found = gk.Ref(governor), true
+		gv := d.render(gk, governor, nil)
+		if gv.Err != nil || gv.Result.Values["hold"] == "" {
+			return
+		}
+		ref := gk.Ref(governor)
+		if gv.Result.Patch != nil {
+			gate = Gate{Kind: GateOther, Reason: fmt.Sprintf("waits for %s to be held", ref), First: ref}
+		} else if why := gk.Adapter.NotHeld(governor); why != "" && !d.settles {
+			gate = Gate{Kind: GateOther, Reason: fmt.Sprintf("waits until the controller of %s holds it: %s", ref, why), First: ref}
 		}
 	})
-	return first, found
+	return gate
 }
 
 // governedFirst returns the scaled object if its size must be written before the autoscaler: a size set once before the

@@ -30,6 +30,11 @@ func kedaEntry(name, set string, by workload.Policy) string {
 		`","since":"2026-03-02T20:00:00Z","made":2}`
 }
 
+// paused returns the manifest of a ScaledObject with KEDA's condition Paused.
+func paused(manifest, status string) string {
+	return strings.TrimSuffix(manifest, "}") + `,"status":{"conditions":[{"type":"Paused","status":"` + status + `"}]}}`
+}
+
 func ofKinds(s *v1alpha1.Schedule, name string, kinds ...schema.GroupKind) *v1alpha1.Schedule {
 	s.Name = name
 	for _, gk := range kinds {
@@ -71,6 +76,17 @@ func TestAutoscalersWithAnOffSwitchAreHeldBesideASleepingTarget(t *testing.T) {
 		{"the target gets half of its count by another schedule", evening,
 			[]policy.Object{half(), ofKinds(nightly(0), "others", kedaScaled.GroupKind)}, []string{webAt(3), scaledOf("")},
 			`"autoscaling.keda.sh/paused":"true"`, `"replicas":2`, workload.Ref{}, kedaScaled, false, true},
+		{"the target alone gets half of its count", evening, []policy.Object{ofKinds(half(), "nights", web.GroupKind)},
+			[]string{webAt(3), scaledOf("")}, `"autoscaling.keda.sh/paused":"true"`, `"replicas":2`, workload.Ref{}, kedaScaled, false, true},
+		{"it is held, and KEDA has not seen it", evening, []policy.Object{ofKinds(half(), "nights", web.GroupKind)},
+			[]string{webAt(3), paused(held, "False")}, "", `"replicas":2`, workload.Ref{}, kedaScaled, false, true},
+		{"it is held, and KEDA has paused it", evening, []policy.Object{ofKinds(half(), "nights", web.GroupKind)},
+			[]string{webAt(3), paused(held, "True")}, "", `"replicas":2`, workload.Ref{}, workload.Ref{}, false, true},
+		{"half of the target sleeps", later, []policy.Object{ofKinds(half(), "nights", web.GroupKind)},
+			[]string{webAt(2, entry("replicas", "3", "2", nights)), paused(held, "True")}, "", "", workload.Ref{}, workload.Ref{}, false, true},
+		{"half of the target is to wake", noon, []policy.Object{ofKinds(half(), "nights", web.GroupKind)},
+			[]string{webAt(2, entry("replicas", "3", "2", nights)), paused(held, "True")}, "", `"replicas":3`, workload.Ref{}, workload.Ref{}, false,
+			false},
 		{"the target is kept awake by hand", evening, []policy.Object{nightly(0)}, []string{awake, scaledOf("")}, "", "", workload.Ref{},
 			workload.Ref{}, false, false},
 		{"the target was woken by hand", later, []policy.Object{nightly(0)}, []string{awake, held}, `"autoscaling.keda.sh/paused":null`, "",
@@ -100,6 +116,10 @@ func TestAutoscalersWithAnOffSwitchAreHeldBesideASleepingTarget(t *testing.T) {
 				if asleep := v.Result.State == workload.StateAsleep; asleep != want.asleep {
 					t.Errorf("%s: the state is %s", want.ref.Kind, v.Result.State)
 				}
+			}
+			v := decide.Target(m, web, tc.now, nil)
+			if opened := decide.Openings(m, &v, tc.now); len(opened) > 0 {
+				t.Errorf("writes bounds before the size: %s", opened[0].Result.Message)
 			}
 		})
 	}

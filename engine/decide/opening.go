@@ -27,6 +27,9 @@ func Openings(w World, v *Verdict, now time.Time) []Verdict {
 		if gk.Releasing {
 			return // everything is being restored, and a new value might stay for ever
 		}
+		if v.Plan.Asleep() && holdsAnySize(gk, governor) {
+			return // it is held instead
+		}
 		by := v.Result.By
 		if !v.Plan.Asleep() {
 			from := d.sleepers(v.Kind, v.Object, gk, governor)

@@ -198,7 +198,8 @@ func respected(w *Want, l *TrackedField) Decision {
 		e.By, e.Since = d.By, timeline.Later(e.Since, w.Since)
 	}
 	e.Adopted = e.Adopted || !l.author.Known
-	d.After, d.Overridden = &e, true
+	d.After = &e
+	d.Overridden = !w.Sized || l.State != FieldAdopted // the other writer wants the same size
 	return d
 }
 

@@ -301,6 +301,15 @@ func (c *compiler) staysAtZero(at *field.Path, spec v1alpha1.AdapterSpec) {
 	c.a.StaysAtZero = c.predicates(at, spec.StaysAtZero, c.d)
 }
 
+// holdsGovernor compiles the effect of a hold on an autoscaler.
+func (c *compiler) holdsGovernor(at *field.Path, spec v1alpha1.AdapterSpec) {
+	if (spec.HoldsAnySize || len(spec.HeldWhen) > 0) && (spec.Governs == "" || len(spec.Hold) == 0) {
+		c.errs = append(c.errs, field.Forbidden(at.Child("holdsAnySize"), "needs governs and hold, as heldWhen does"))
+	}
+	c.a.HoldsAnySize = spec.HoldsAnySize
+	c.a.heldWhen = c.predicates(at.Child("heldWhen"), spec.HeldWhen, c.d)
+}
+
 // blind compiles the predicates of autoscalers that cannot read their metrics. Objects in memory have the fields of
 // these predicates only while a policy tunes such objects.
 func (c *compiler) blind(at *field.Path, spec v1alpha1.AdapterSpec) {

@@ -60,6 +60,12 @@ func (a *Spec) Unsettled(obj *workload.Object) (why string) {
 	return why
 }
 
+// NotHeld returns the reason why the controller of an autoscaler does not act on its hold yet, or "".
+func (a *Spec) NotHeld(obj *workload.Object) (why string) {
+	_, why = a.heldWhen.settled(func(s *projection.Slot) string { return s.Of(obj).Raw })
+	return why
+}
+
 // IsSettled reports whether an object that was read with the fields of the ready predicates has settled. It is false while
 // no policy needs these fields.
 func (a *Spec) IsSettled(obj *workload.Object) bool {
