@@ -18,7 +18,8 @@ func TestTargetsFallAsleepUntilTheyHaveSettled(t *testing.T) {
 	slept := webAt(0, entry("replicas", "3", "0", nights))
 	halved := webAt(2, entry("replicas", "3", "2", nights))
 	report := func(manifest string, seen, replicas int) string {
-		status := fmt.Sprintf(`,"status":{"observedGeneration":%d,"replicas":%d,"updatedReplicas":%[2]d,"availableReplicas":%[2]d}}`, seen, replicas)
+		status := fmt.Sprintf(`,"status":{"observedGeneration":%d,"replicas":%d,"updatedReplicas":%[2]d,"availableReplicas":%[2]d}}`,
+			seen, replicas)
 		return strings.Replace(strings.TrimSuffix(strings.TrimSpace(manifest), "}")+status, `"generation":1`, `"generation":2`, 1)
 	}
 	for _, tc := range []struct {
@@ -30,7 +31,8 @@ func TestTargetsFallAsleepUntilTheyHaveSettled(t *testing.T) {
 		why    string
 	}{
 		{"no controller has reported", nightly(0), slept, later, workload.StateAsleep, ""},
-		{"the controller has not seen the change", nightly(0), report(slept, 1, 0), later, workload.StateFallingAsleep, "observedGeneration is 1"},
+		{"the controller has not seen the change", nightly(0), report(slept, 1, 0), later, workload.StateFallingAsleep,
+			"observedGeneration is 1"},
 		{"pods are left", nightly(0), report(slept, 2, 3), later, workload.StateFallingAsleep, ".status.replicas is 3"},
 		{"no pod is left", nightly(0), report(slept, 2, 0), later, workload.StateAsleep, ""},
 		{"one pod too many at a reduced size", half(), report(halved, 2, 3), later, workload.StateFallingAsleep, ".status.replicas is 3"},
@@ -42,8 +44,8 @@ func TestTargetsFallAsleepUntilTheyHaveSettled(t *testing.T) {
 		if v.Err != nil || v.Result.State != tc.want {
 			t.Errorf("%s: %s, %v; want %s", tc.reason, v.Result.State, v.Err, tc.want)
 		}
-		if (v.Falling == nil) != (tc.why == "") || v.Falling != nil && (!strings.Contains(v.Falling.Why, tc.why) || !v.Falling.Since.Equal(evening)) {
-			t.Errorf("%s: lacks %+v, want %q", tc.reason, v.Falling, tc.why)
+		if f := v.Falling; (f == nil) != (tc.why == "") || f != nil && (!strings.Contains(f.Why, tc.why) || !f.Since.Equal(evening)) {
+			t.Errorf("%s: lacks %+v, want %q", tc.reason, f, tc.why)
 		}
 	}
 }

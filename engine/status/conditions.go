@@ -93,7 +93,8 @@ func (v *view) fill(st *v1alpha1.PolicyStatus) {
 	st.PreviousTransitionTime, st.NextTransitionTime = TimeOf(v.state.Since), TimeOf(v.state.Next)
 	st.Targets = &v1alpha1.TargetCounts{
 		Total: t.total(), Asleep: t.counts[Asleep], Awake: t.counts[Awake], Set: t.counts[Set], AlreadyAsleep: t.counts[AlreadyAsleep],
-		FallingAsleep: t.counts[FallingAsleep], Pending: t.counts[Pending], Overridden: t.counts[Overridden], Failed: t.counts[Failed], Unable: t.counts[Unable],
+		FallingAsleep: t.counts[FallingAsleep],
+		Pending:       t.counts[Pending], Overridden: t.counts[Overridden], Failed: t.counts[Failed], Unable: t.counts[Unable],
 	}
 	st.Failures, st.Overridden, st.Waiting = namesOf(t.failures), namesOf(t.overridden), namesOf(t.waiting)
 	st.FallingAsleep = namesOf(t.falling)

@@ -35,17 +35,18 @@ const (
 )
 
 // stateNames are the values of the metric label.
-var stateNames = [stateCount]string{"", "awake", "asleep", "already_asleep", "pending", "overridden", "failed", "set", "unable", "falling_asleep"}
+var stateNames = [stateCount]string{"", "awake", "asleep", "already_asleep", "pending", "overridden", "failed", "set", "unable",
+	"falling_asleep"}
 
 // TargetResult is the record of a target under one policy. Empty texts do not apply.
 type TargetResult struct {
 	Policy workload.Policy
 	State  State
-	// Failure is the error. Waiting is the obstacle. Falling is the part of falling asleep that is not done. Contested is the other writer that resets the value. Conflict is
-	// the policy with a different claim of equal rank. Overruled is the policy with a different claim if a priority
-	// decides. Unable is the impossible part of the claim. Override is the reason why the policy lost. Ignored lists
-	// unreadable annotations. A Tracker keeps only one of Failure, Waiting, Falling, Unable and Override: the text that belongs
-	// to State.
+	// Failure is the error. Waiting is the obstacle. Falling is the part of falling asleep that is not done. Contested is
+	// the other writer that resets the value. Conflict is the policy with a different claim of equal rank. Overruled is the
+	// policy with a different claim if a priority decides. Unable is the impossible part of the claim. Override is the
+	// reason why the policy lost. Ignored lists unreadable annotations. A Tracker keeps only one of Failure, Waiting,
+	// Falling, Unable and Override: the text that belongs to State.
 	Failure, Waiting, Falling, Contested, Conflict, Overruled, Unable, Override, Ignored string
 	// Applied are the values in place.
 	Applied Applied
@@ -246,7 +247,8 @@ type counts struct {
 
 func newCounts() *counts {
 	return &counts{
-		failures: map[workload.Ref]string{}, waiting: map[workload.Ref]string{}, falling: map[workload.Ref]string{}, contested: map[workload.Ref]string{},
+		failures: map[workload.Ref]string{}, waiting: map[workload.Ref]string{}, falling: map[workload.Ref]string{},
+		contested: map[workload.Ref]string{},
 		conflicts: map[workload.Ref]string{}, overruled: map[workload.Ref]string{}, unable: map[workload.Ref]string{},
 		overridden: map[workload.Ref]string{},
 		ignored:    map[workload.Ref]string{}, applied: map[workload.Ref]Applied{},

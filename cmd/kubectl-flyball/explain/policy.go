@@ -47,8 +47,8 @@ type Transition struct {
 // PolicyTarget is one object that a policy selects.
 type PolicyTarget struct {
 	Target string `json:"target"`
-	// State is the state of the object: that of an explanation, or failed. Pending describes its pending writes. By is the policy that decides about its
-	// size, if there is one.
+	// State is the state of the object: that of an explanation, or failed. Pending describes its pending writes. By is the
+	// policy that decides about its size, if there is one.
 	State   string `json:"state,omitempty"`
 	Pending string `json:"pending,omitempty"`
 	By      string `json:"by,omitempty"`

@@ -54,7 +54,8 @@ type Options struct {
 // stateWords are the names of the states counted by a policy.
 var stateWords = map[status.State]string{
 	status.Awake: "awake", status.Asleep: "asleep", status.AlreadyAsleep: "already asleep", status.Pending: "pending",
-	status.FallingAsleep: "falling asleep", status.Overridden: "overridden", status.Failed: "failed", status.Set: "set", status.Unable: "unable",
+	status.FallingAsleep: "falling asleep",
+	status.Overridden:    "overridden", status.Failed: "failed", status.Set: "set", status.Unable: "unable",
 }
 
 // Of returns the targets of a world.

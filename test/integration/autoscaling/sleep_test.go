@@ -20,6 +20,10 @@ import (
 // observed is the time for which the autoscaler's controller could wake a sleeping target.
 const observed = 20 * round
 
+// onQueue is an autoscaler that goes to zero while the queue is empty.
+const onQueue = `minReplicas: 0, maxReplicas: 6,
+  metrics: [{type: External, external: {metric: {name: jobs-waiting}, target: {type: AverageValue, averageValue: "10"}}}]`
+
 var monday = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
 // startManager runs a manager whose clock stands at Monday noon.
@@ -63,8 +67,7 @@ var _ = Describe("An autoscaler of a sleeping Deployment", Ordered, func() {
 		create("busy", 2,
 			`minReplicas: 2, maxReplicas: 6, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]`)
 		queue.set(0)
-		create("queue", 1,
-			`minReplicas: 0, maxReplicas: 6, metrics: [{type: External, external: {metric: {name: jobs-waiting}, target: {type: AverageValue, averageValue: "10"}}}]`)
+		create("queue", 1, onQueue)
 		nightly("busy")
 		nightly("queue")
 	})
@@ -124,8 +127,7 @@ var _ = Describe("An autoscaler of a sleeping Deployment", Ordered, func() {
 
 	It("does not wake a target under a minimum raised since its own zero", func() {
 		queue.set(0)
-		create("raised", 1,
-			`minReplicas: 0, maxReplicas: 6, metrics: [{type: External, external: {metric: {name: jobs-waiting}, target: {type: AverageValue, averageValue: "10"}}}]`)
+		create("raised", 1, onQueue)
 		Eventually(conditions("raised")).Should(HaveKeyWithValue(autoscalingv2.ScaledToZero, corev1.ConditionTrue))
 		// Somebody scales it up again. The autoscaler does not, so its condition stays.
 		h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "raised", Name: "web"}}
