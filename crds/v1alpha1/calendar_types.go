@@ -40,17 +40,23 @@ type CalendarDay struct {
 }
 
 // InLieu is the replacement of a day that falls on a weekend.
-// +kubebuilder:validation:Enum=Monday
+// +kubebuilder:validation:Enum=Monday;FridayOrMonday;MondayOrTuesday
 type InLieu string
 
-// InLieuMonday moves a day that falls on a Saturday or Sunday to the Monday after.
-const InLieuMonday InLieu = "Monday"
+const (
+	// InLieuMonday moves a day that falls on a Saturday or Sunday to the Monday after.
+	InLieuMonday InLieu = "Monday"
+	// InLieuFridayOrMonday moves a day to the nearest working day: from Saturday to the Friday before, from Sunday to Monday.
+	InLieuFridayOrMonday InLieu = "FridayOrMonday"
+	// InLieuMondayOrTuesday moves each of two days in a row, so that both are free: from Saturday to Monday, from Sunday to Tuesday.
+	InLieuMondayOrTuesday InLieu = "MondayOrTuesday"
+)
 
 // CalendarYearly is a day that comes every year: a date, the first day of a range, a weekday by its place in the month, or a
-// distance from Easter.
-// 29 February comes in leap years only.
-// +kubebuilder:validation:XValidation:rule="has(self.easter) || has(self.month)",message="give month with day, month with nth, or easter"
-// +kubebuilder:validation:XValidation:rule="!has(self.easter) || !(has(self.month) || has(self.day) || has(self.nth) || has(self.until))",message="easter does not go with month, day, nth and until: make two entries"
+// distance from Easter. 29 February comes in leap years only.
+// +kubebuilder:validation:XValidation:rule="has(self.easter) || has(self.orthodoxEaster) || has(self.month)",message="give month with day, month with nth, easter or orthodoxEaster"
+// +kubebuilder:validation:XValidation:rule="!has(self.easter) || !(has(self.month) || has(self.day) || has(self.nth) || has(self.until) || has(self.orthodoxEaster))",message="easter does not go with month, day, nth, until and orthodoxEaster: make two entries"
+// +kubebuilder:validation:XValidation:rule="!has(self.orthodoxEaster) || !(has(self.month) || has(self.day) || has(self.nth) || has(self.until))",message="orthodoxEaster does not go with month, day, nth and until: make two entries"
 // +kubebuilder:validation:XValidation:rule="!has(self.month) || has(self.day) != has(self.nth)",message="month goes with day or with nth"
 // +kubebuilder:validation:XValidation:rule="has(self.month) || !(has(self.day) || has(self.nth))",message="day and nth need month"
 // +kubebuilder:validation:XValidation:rule="!has(self.until) || has(self.day)",message="until is the last day of a range that begins with month and day"
@@ -77,7 +83,13 @@ type CalendarYearly struct {
 	// +kubebuilder:validation:Minimum=-60
 	// +kubebuilder:validation:Maximum=60
 	Easter *int32 `json:"easter,omitempty"`
-	// InLieu, Monday, moves a date that falls on a Saturday or Sunday to the Monday after.
+	// OrthodoxEaster counts days from Easter Sunday, as Orthodox churches have it.
+	// +optional
+	// +kubebuilder:validation:Minimum=-60
+	// +kubebuilder:validation:Maximum=60
+	OrthodoxEaster *int32 `json:"orthodoxEaster,omitempty"`
+	// InLieu moves a date that falls on a Saturday or Sunday: Monday to the Monday after, FridayOrMonday to the nearest working day,
+	// and MondayOrTuesday, for each of two days in a row, from Saturday to Monday and from Sunday to Tuesday.
 	// +optional
 	InLieu InLieu `json:"inLieu,omitempty"`
 	// Name is used in messages.

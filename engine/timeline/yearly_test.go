@@ -17,9 +17,13 @@ var easters = map[int]string{1970: "03-29", 1981: "04-19", 2010: "04-04", 2011: 
 	2027: "03-28", 2038: "04-25",
 	2049: "04-18", 2076: "04-19", 2103: "03-25", 2104: "04-13", 2105: "04-05", 2285: "03-22"}
 
-func easterOf(t fataler, year int) time.Time {
+// orthodoxEasters are from npm date-easter 1.0.3.
+var orthodoxEasters = map[int]string{2010: "04-04", 2011: "04-24", 2012: "04-15", 2025: "04-20", 2026: "04-12", 2027: "05-02",
+	2103: "04-29", 2104: "04-20", 2105: "04-05"}
+
+func easterOf(t fataler, table map[int]string, year int) time.Time {
 	t.Helper()
-	date, err := time.Parse(time.DateOnly, fmt.Sprintf("%d-%s", year, easters[year]))
+	date, err := time.Parse(time.DateOnly, fmt.Sprintf("%d-%s", year, table[year]))
 	if err != nil {
 		t.Fatalf("no Easter of %d", year)
 	}
@@ -30,7 +34,7 @@ func TestEasterFallsOnItsKnownDates(t *testing.T) {
 	zero := int32(0)
 	c := mustCalendar(t, "c", timeline.CalendarSpec{Yearly: []v1alpha1.CalendarYearly{{Easter: &zero}}})
 	for year := range easters {
-		want := easterOf(t, year)
+		want := easterOf(t, easters, year)
 		if next, _ := c.Next(time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)); !next.Equal(want) {
 			t.Errorf("Easter of %d is %s, want %s", year, next, want)
 		}
@@ -38,7 +42,13 @@ func TestEasterFallsOnItsKnownDates(t *testing.T) {
 }
 
 // movedTo returns the day to which a date at the weekend is moved.
-func movedTo(date time.Time) time.Time {
+func movedTo(date time.Time, in v1alpha1.InLieu) time.Time {
+	switch {
+	case in == v1alpha1.InLieuFridayOrMonday && date.Weekday() == time.Saturday:
+		return date.AddDate(0, 0, -1)
+	case in == v1alpha1.InLieuMondayOrTuesday && date.Weekday() == time.Sunday:
+		return date.AddDate(0, 0, 2)
+	}
 	for date.Weekday() == time.Saturday || date.Weekday() == time.Sunday {
 		date = date.AddDate(0, 0, 1)
 	}
@@ -53,7 +63,9 @@ func yearlyOf(t fataler, y v1alpha1.CalendarYearly, around int) map[time.Time]bo
 		var all []time.Time
 		switch {
 		case y.Easter != nil:
-			all = append(all, easterOf(t, year).AddDate(0, 0, int(*y.Easter)))
+			all = append(all, easterOf(t, easters, year).AddDate(0, 0, int(*y.Easter)))
+		case y.OrthodoxEaster != nil:
+			all = append(all, easterOf(t, orthodoxEasters, year).AddDate(0, 0, int(*y.OrthodoxEaster)))
 		case y.Nth != nil:
 			for d := at(int(y.Month), 1); int32(d.Month()) == y.Month; d = d.AddDate(0, 0, 1) {
 				if d.Weekday().String()[:3] == string(y.Nth.Day) && (placeInMonth(d) == int(y.Nth.Week) || placeFromEnd(d) == -int(y.Nth.Week)) {
@@ -72,7 +84,7 @@ func yearlyOf(t fataler, y v1alpha1.CalendarYearly, around int) map[time.Time]bo
 		}
 		for _, d := range all {
 			if y.InLieu != "" {
-				d = movedTo(d)
+				d = movedTo(d, y.InLieu)
 			}
 			days[d] = true
 		}
@@ -94,6 +106,9 @@ func TestYearlyAgainstAWalkOverEveryMinute(t *testing.T) {
 		{Month: 5, Day: 31, InLieu: v1alpha1.InLieuMonday},
 		{Month: 2, Day: 28, InLieu: v1alpha1.InLieuMonday}, {Month: 8, Day: 15, InLieu: v1alpha1.InLieuMonday},
 		{Easter: days(0), InLieu: v1alpha1.InLieuMonday},
+		{Month: 1, Day: 1, InLieu: v1alpha1.InLieuFridayOrMonday}, {Month: 5, Day: 31, InLieu: v1alpha1.InLieuFridayOrMonday},
+		{Month: 12, Day: 25, InLieu: v1alpha1.InLieuMondayOrTuesday}, {Month: 12, Day: 26, InLieu: v1alpha1.InLieuMondayOrTuesday},
+		{Month: 12, Day: 31, InLieu: v1alpha1.InLieuMondayOrTuesday}, {OrthodoxEaster: days(-2)}, {OrthodoxEaster: days(50)},
 	}
 	for i, place := range []worldKey{{"Europe/Skopje", 2026}, {"America/Santiago", 2026}, {"Africa/Cairo", 2026}, {"Pacific/Apia", 2011},
 		{"Europe/Skopje", 2104}} {
@@ -147,6 +162,10 @@ func TestParseYearlyRefuses(t *testing.T) {
 			"y.inLieu: Forbidden: moves a single day"},
 		{v1alpha1.CalendarYearly{Easter: &far}, "y.easter: Invalid value: 61: must be -60 to 60 days from Easter Sunday"},
 		{v1alpha1.CalendarYearly{Easter: &one, Month: 4}, "y.easter: Forbidden: does not go with month, day, until and nth"},
+		{v1alpha1.CalendarYearly{OrthodoxEaster: &far}, "y.orthodoxEaster: Invalid value: 61: must be -60 to 60 days from Easter Sunday"},
+		{v1alpha1.CalendarYearly{OrthodoxEaster: &one, Month: 4}, "y.orthodoxEaster: Forbidden: does not go with month, day, until and nth"},
+		{v1alpha1.CalendarYearly{OrthodoxEaster: &one, Easter: &one}, "y.orthodoxEaster: Forbidden: does not go with easter"},
+		{v1alpha1.CalendarYearly{Month: 4, Day: 1, InLieu: "Friday"}, "y.inLieu: Unsupported value"},
 		{v1alpha1.CalendarYearly{Month: 4, Nth: friday, Day: 1}, "y.nth: Forbidden: does not go with day and until"},
 		{v1alpha1.CalendarYearly{Month: 4, Nth: friday, InLieu: v1alpha1.InLieuMonday}, "y.inLieu: Forbidden: moves a date"},
 		{v1alpha1.CalendarYearly{Month: 4, Nth: &v1alpha1.NthDay{Week: 6, Day: "Fri"}}, "y.nth.week: Invalid value: 6"},

@@ -2,6 +2,7 @@ package face
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,8 +17,13 @@ func ParseYearly(y v1alpha1.CalendarYearly, path *field.Path) (Set, field.ErrorL
 	if errs := validateInLieu(y.InLieu, path); len(errs) > 0 {
 		return nil, errs
 	}
-	if y.Easter != nil {
-		return parseEaster(y, path)
+	switch {
+	case y.Easter != nil && y.OrthodoxEaster != nil:
+		return nil, field.ErrorList{field.Forbidden(path.Child("orthodoxEaster"), "does not go with easter: make two entries")}
+	case y.Easter != nil:
+		return parseEaster(y, int(*y.Easter), easterDays{int(*y.Easter)}, path.Child("easter"))
+	case y.OrthodoxEaster != nil:
+		return parseEaster(y, int(*y.OrthodoxEaster), orthodoxDays{int(*y.OrthodoxEaster)}, path.Child("orthodoxEaster"))
 	}
 	if y.Month < 1 || y.Month > 12 {
 		return nil, field.ErrorList{field.Invalid(path.Child("month"), y.Month, "must be 1 to 12")}
@@ -42,30 +48,37 @@ func ParseYearly(y v1alpha1.CalendarYearly, path *field.Path) (Set, field.ErrorL
 		days.addRange(v1alpha1.CalendarDay{Month: y.Month, Day: y.Day}, *y.Until)
 	}
 	if y.InLieu != "" {
-		return movedDays{days}, nil
+		return movedDays{days, y.InLieu}, nil
 	}
 	return days, nil
 }
 
-func validateInLieu(in v1alpha1.InLieu, path *field.Path) field.ErrorList {
-	if in == "" || in == v1alpha1.InLieuMonday {
-		return nil
-	}
-	return field.ErrorList{field.NotSupported(path.Child("inLieu"), in, []v1alpha1.InLieu{v1alpha1.InLieuMonday})}
+// moves are the numbers of days by which days in lieu come after a Saturday and a Sunday.
+var moves = map[v1alpha1.InLieu][2]int{
+	v1alpha1.InLieuMonday:          {2, 1},
+	v1alpha1.InLieuFridayOrMonday:  {-1, 1},
+	v1alpha1.InLieuMondayOrTuesday: {2, 2},
 }
 
-func parseEaster(y v1alpha1.CalendarYearly, path *field.Path) (Set, field.ErrorList) {
+func validateInLieu(in v1alpha1.InLieu, path *field.Path) field.ErrorList {
+	if _, known := moves[in]; known || in == "" {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path.Child("inLieu"), in, slices.Sorted(maps.Keys(moves)))}
+}
+
+// parseEaster returns a day at a distance from Easter Sunday. at is the field of the distance.
+func parseEaster(y v1alpha1.CalendarYearly, offset int, days Set, at *field.Path) (Set, field.ErrorList) {
 	const most = 60
-	switch offset := int(*y.Easter); {
+	switch {
 	case y.Month != 0 || y.Day != 0 || y.Until != nil || y.Nth != nil:
-		return nil, field.ErrorList{field.Forbidden(path.Child("easter"), "does not go with month, day, until and nth: make two entries")}
+		return nil, field.ErrorList{field.Forbidden(at, "does not go with month, day, until and nth: make two entries")}
 	case offset < -most || offset > most:
-		return nil, field.ErrorList{field.Invalid(path.Child("easter"), offset,
-			fmt.Sprintf("must be -%d to %d days from Easter Sunday", most, most))}
+		return nil, field.ErrorList{field.Invalid(at, offset, fmt.Sprintf("must be -%d to %d days from Easter Sunday", most, most))}
 	case y.InLieu != "":
-		return movedDays{easterDays{offset}}, nil
+		return movedDays{days, y.InLieu}, nil
 	default:
-		return easterDays{offset}, nil
+		return days, nil
 	}
 }
 
@@ -134,9 +147,17 @@ func (n *nthDays) add(other *nthDays) {
 // easterDays are days by their distance from Easter Sunday.
 type easterDays []int
 
-func (e easterDays) mask(m month) (mask uint32) {
-	sunday := easter(m.year) - m.first + 1
-	for _, offset := range e {
+func (e easterDays) mask(m month) uint32 { return around(easter(m.year), e, m) }
+
+// orthodoxDays are days by their distance from Easter Sunday of the Orthodox churches.
+type orthodoxDays []int
+
+func (e orthodoxDays) mask(m month) uint32 { return around(orthodoxEaster(m.year), e, m) }
+
+// around returns the days of a month that have the given distances from a day.
+func around(day int64, offsets []int, m month) (mask uint32) {
+	sunday := day - m.first + 1
+	for _, offset := range offsets {
 		if dom := sunday + int64(offset); dom >= 1 && dom <= int64(m.length) {
 			mask |= 1 << dom
 		}
@@ -158,19 +179,39 @@ func easter(year int) int64 {
 	return time.Date(year, time.Month(number), dom, 0, 0, 0, 0, time.UTC).Unix() / DaySeconds
 }
 
-// movedDays are the days of a set, with days on a Saturday or Sunday moved to the next Monday.
-type movedDays struct{ set Set }
+// orthodoxEaster returns the day number of Easter Sunday by the Julian reckoning (Meeus, Astronomical Algorithms, chapter 8), which
+// the Orthodox churches but that of Finland have.
+func orthodoxEaster(year int) int64 {
+	a, b, c := year%4, year%7, year%19
+	d := (19*c + 15) % 30
+	e := (2*a + 4*b - d + 34) % 7
+	number, dom := (d+e+114)/31, (d+e+114)%31+1
+	julian := time.Date(year, time.Month(number), dom, 0, 0, 0, 0, time.UTC).Unix() / DaySeconds
+	return julian + int64(year/100-year/400-2) // the days by which the Julian calendar is behind
+}
+
+// movedDays are the days of a set, with days on a Saturday or Sunday moved to their day in lieu.
+type movedDays struct {
+	set Set
+	in  v1alpha1.InLieu
+}
 
 func (d movedDays) mask(m month) uint32 {
-	const monday, weekend = 1 << 1, 1<<0 | 1<<6
-	before := m.previous()
+	const saturday, sunday = 1 << 6, 1 << 0
 	all := d.set.mask(m)
-	atWeekend := all & m.weekdays(weekend)
-	// Bits 0 and 1 of moving are the last two days of the month before; from bit 2 on, the bits are the days of this
-	// month. A Sunday is one day before its Monday, and a Saturday two days.
-	moving := uint64(atWeekend)<<1 | uint64(d.set.mask(before)&before.weekdays(weekend))>>(before.length-1)
-	moved := (moving<<1 | moving<<2) & (uint64(m.weekdays(monday)) << 1)
-	return (all&^atWeekend | uint32(moved>>1)) & m.all()
+	days := all &^ m.weekdays(saturday|sunday)
+	before, after := m.previous(), m.next()
+	for i, weekday := range []uint8{saturday, sunday} {
+		by := moves[d.in][i]
+		if by < 0 {
+			days |= all & m.weekdays(weekday) >> -by
+			days |= uint32(uint64(d.set.mask(after)&after.weekdays(weekday)) << m.length >> -by)
+			continue
+		}
+		days |= all & m.weekdays(weekday) << by
+		days |= uint32(uint64(d.set.mask(before)&before.weekdays(weekday)) << by >> before.length)
+	}
+	return days & m.all()
 }
 
 // anyDays are the days of any of several sets.
@@ -186,9 +227,9 @@ func (a anyDays) mask(m month) (mask uint32) {
 // Any returns the days of any of several sets. Sets of the same form are joined, so a large number of sets costs no
 // more than a few.
 func Any(sets ...Set) Set {
-	dates, nth, easters, listed := &yearDays{}, &nthDays{}, easterDays{}, Listed{}
+	dates, nth, easters, orthodox, listed := &yearDays{}, &nthDays{}, easterDays{}, orthodoxDays{}, Listed{}
 	var all anyDays
-	var moved []Set
+	moved := map[v1alpha1.InLieu][]Set{}
 	for _, s := range sets {
 		switch s := s.(type) {
 		case *yearDays:
@@ -199,8 +240,10 @@ func Any(sets ...Set) Set {
 			nth.add(s)
 		case easterDays:
 			easters = append(easters, s...)
+		case orthodoxDays:
+			orthodox = append(orthodox, s...)
 		case movedDays:
-			moved = append(moved, s.set)
+			moved[s.in] = append(moved[s.in], s.set)
 		default:
 			all = append(all, s)
 		}
@@ -212,11 +255,15 @@ func Any(sets ...Set) Set {
 		slices.Sort(easters)
 		all = append(all, slices.Compact(easters))
 	}
+	if len(orthodox) > 0 {
+		slices.Sort(orthodox)
+		all = append(all, slices.Compact(orthodox))
+	}
 	if *nth != (nthDays{}) {
 		all = append(all, nth)
 	}
-	if len(moved) > 0 {
-		all = append(all, movedDays{Any(moved...)})
+	for in, sets := range moved {
+		all = append(all, movedDays{Any(sets...), in})
 	}
 	if len(all) == 0 {
 		return dates
