@@ -54,9 +54,7 @@ const (
 
 // CalendarYearly is a day that comes every year: a date, the first day of a range, a weekday by its place in the month, or a
 // distance from Easter. 29 February comes in leap years only.
-// +kubebuilder:validation:XValidation:rule="has(self.easter) || has(self.orthodoxEaster) || has(self.month)",message="give month with day, month with nth, easter or orthodoxEaster"
-// +kubebuilder:validation:XValidation:rule="!has(self.easter) || !(has(self.month) || has(self.day) || has(self.nth) || has(self.until) || has(self.orthodoxEaster))",message="easter does not go with month, day, nth, until and orthodoxEaster: make two entries"
-// +kubebuilder:validation:XValidation:rule="!has(self.orthodoxEaster) || !(has(self.month) || has(self.day) || has(self.nth) || has(self.until))",message="orthodoxEaster does not go with month, day, nth and until: make two entries"
+// +kubebuilder:validation:ExactlyOneOf=month;easter;orthodoxEaster
 // +kubebuilder:validation:XValidation:rule="!has(self.month) || has(self.day) != has(self.nth)",message="month goes with day or with nth"
 // +kubebuilder:validation:XValidation:rule="has(self.month) || !(has(self.day) || has(self.nth))",message="day and nth need month"
 // +kubebuilder:validation:XValidation:rule="!has(self.until) || has(self.day)",message="until is the last day of a range that begins with month and day"

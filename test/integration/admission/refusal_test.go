@@ -37,6 +37,8 @@ var _ = DescribeTable("An invalid spec that only code detects is refused, with t
 	Entry("a cluster policy that names no namespaces", "ClusterSchedule", `{`+pair+`, target: {names: [web]}}`, "spec.target.namespaces",
 		"namespaceSelector"),
 	Entry("a day that is in no year", "Calendar", `{yearly: [{month: 4, day: 31}]}`, "spec.yearly[0]", "31"),
+	Entry("two Easters in one entry", "Calendar", `{yearly: [{easter: 1, orthodoxEaster: 1}]}`, "spec.yearly[0]",
+		"exactly one of the fields in [month easter orthodoxEaster] must be set"),
 	Entry("a country that the library does not have", "Calendar", `{holidays: {country: XX}}`, "spec.holidays.country", "there are AR, AT"),
 	Entry("a subdivision by its name", "Calendar", `{holidays: {country: DE, subdivisions: [Bayern]}}`, "spec.holidays.subdivisions[0]",
 		"there are BB, BE, BW, BY"),
