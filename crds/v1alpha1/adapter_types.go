@@ -418,6 +418,16 @@ type AdapterSpec struct {
 	// target that it applies sleeps.
 	// +optional
 	Owns *Owns `json:"owns,omitempty"`
+	// IgnoreControllers lists kinds of controllers, without an adapter, whose controller never undoes a write to objects of this kind. By
+	// default objects with a controller of a kind without an adapter are left alone.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	IgnoreControllers []KindRef `json:"ignoreControllers,omitempty"`
+	// Follows names an object by whose sleep objects of this kind stop as well. While a policy for sleep selects the named object, no policy
+	// puts its followers to sleep.
+	// +optional
+	Follows *Follows `json:"follows,omitempty"`
 	// StaysAtZero lists predicates for an autoscaler. If all hold, the autoscaler leaves a target at zero replicas alone.
 	// Any other autoscaler of the kind is held before its target goes to zero, and every autoscaler if the list is empty.
 	// For bounds, the predicates read the present value; for all other fields, the owner's value.
@@ -455,6 +465,20 @@ type AdapterSpec struct {
 	// RollOut.
 	// +optional
 	Changes *Changes `json:"changes,omitempty"`
+}
+
+// Follows is a reference to an object in the same namespace, or to an object outside of namespaces.
+type Follows struct {
+	// Group is the API group of the followed kind. Empty means the core group.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group,omitempty"`
+	// Kind is the followed kind.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+	// Name is the path of the name. Without a name an object follows nothing.
+	Name Path `json:"name"`
 }
 
 // Adapter describes one kind to Flyball. Its name is <plural>.<group> (just <plural> for the core group), so that a kind has at most one.

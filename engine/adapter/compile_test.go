@@ -126,6 +126,9 @@ owns: {each: ".status.r[*]", id: ".ids[*]"}`, []string{`spec.owns.id: Invalid va
 			[]string{"spec.staysAtZero: Forbidden: needs governs and hold"}},
 		{"staysAtZero without hold", head + "governs: .spec.ref\nstaysAtZero: [{path: .spec.min, op: Eq, value: 0}]",
 			[]string{"spec.staysAtZero: Forbidden: needs governs and hold"}},
+		{"followed objects of no kind", head + "follows: {kind: '', name: .spec.queue}", []string{"spec.follows.kind: Required value"}},
+		{"followed objects without a name", head + "follows: {kind: Queue, name: ''}", []string{"spec.follows.name: Required value"}},
+		{"a controller without a kind", head + "ignoreControllers: [{kind: ''}]", []string{"spec.ignoreControllers[0].kind: Required value"}},
 		{"governsKind without a kind", head + "governs: .spec.ref\ngovernsKind: {kind: ''}", []string{"spec.governsKind.kind: Required value"}},
 		{"pods", head + `pods: {selector: ".spec[", template: ".spec.t[*]"}`, []string{
 			`spec.pods.selector: Invalid value: ".spec[": column 6: `, `spec.pods.template: Invalid value: ".spec.t[*]": must name one place`}},

@@ -49,7 +49,7 @@ func TestEachAskedSkipsDeletedAndOwnedObjects(t *testing.T) {
 		tc.edit(w, k, &obj)
 		asked := 0
 		decide.EachAsked(w, k, &obj, func(*decide.Policy) { asked++ })
-		if alone := decide.LeavesAlone(w, k, &obj); asked != tc.asked || alone != tc.alone {
+		if alone := decide.AsksNone(w, k, &obj); asked != tc.asked || alone != tc.alone {
 			t.Errorf("%s: %d are asked and it is left alone: %t; want %d and %t", tc.reason, asked, alone, tc.asked, tc.alone)
 		}
 		if v := decide.Target(w, ref, evening, nil); (body(v) != "") != (tc.asked > 0) {
@@ -65,7 +65,7 @@ func TestClusterScopedObjectsHaveNoNamespaceLabels(t *testing.T) {
 	obj := *w.objects[ref]
 	obj.Namespace = ""
 	w.namespaces[""] = decide.Namespace{Terminating: true}
-	if decide.LeavesAlone(w, k, &obj) {
+	if decide.AsksNone(w, k, &obj) {
 		t.Error("an object outside namespaces is left alone, as if it were in one")
 	}
 }
@@ -226,7 +226,7 @@ func TestPoliciesDoNotActOnFlyballItself(t *testing.T) {
 				t.Errorf("%d policies are told, and the story is %v", told, story.Lines)
 			}
 			kind := w.kinds[tc.ref.GroupKind]
-			if !decide.LeavesAlone(host{w, web}, kind, w.objects[tc.ref]) {
+			if !decide.AsksNone(host{w, web}, kind, w.objects[tc.ref]) {
 				t.Error("it is not left alone")
 			}
 		})

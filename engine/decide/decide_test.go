@@ -95,30 +95,6 @@ func TestDecisionsOfASingleTarget(t *testing.T) {
 	}
 }
 
-// The Deployment is controlled by another object.
-func TestPoliciesDoNotActOnObjectsOfAnAdaptedOwner(t *testing.T) {
-	for _, tc := range []struct {
-		reason string
-		adapts bool
-		want   workload.Direction
-	}{
-		{"of a kind that an adapter, in use or not, can put to sleep", true, workload.DirectionNone},
-		{"of a kind that no adapter speaks of", false, workload.DirectionDown},
-	} {
-		w, k, _ := shop(t, false)
-		ref := w.put(k, worldtest.Project(t, k, worldtest.Deployment("web", 3,
-			`,"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Shop","name":"own","uid":"u","controller":true}]`)))
-		w.adapts[owners] = tc.adapts
-		v := decide.Target(w, ref, evening, nil)
-		if got := v.Result.Direction; got != tc.want {
-			t.Errorf("an owner %s: the direction is %s, want %s", tc.reason, got, tc.want)
-		}
-		if left := len(v.Opinions) == 0; left != tc.adapts {
-			t.Errorf("an owner %s: %d opinions", tc.reason, len(v.Opinions))
-		}
-	}
-}
-
 // With a minimum of zero the autoscaler would wake the Deployment.
 func TestAutoscalerIsHeldBeforeItsTargetSleeps(t *testing.T) {
 	w, _, web := shop(t, false)

@@ -21,7 +21,7 @@ import (
 // the claims change. An object without a /scale subresource gets no such claims, because a policy must not reach
 // further than the autoscaler.
 func (d decider) passedOn(k *Kind, obj *workload.Object) (intents []workload.Intent, wake time.Time) {
-	if k.NoScale || k.Releasing || obj.Deleting || d.followsOwner(obj) {
+	if k.NoScale || k.Releasing || obj.Deleting || d.controller(k, obj).Exists() {
 		return nil, time.Time{}
 	}
 	d.eachGovernor(k.Ref(obj), func(gk *Kind, governor *workload.Object) {

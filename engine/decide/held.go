@@ -40,8 +40,10 @@ func (d decider) asked(k *Kind, obj *workload.Object) Asked {
 	switch {
 	case err != nil:
 		return Asked{Ignored: fmt.Sprintf("annotation %s: %v", v1alpha1.AnnotationHoldUntil, err)}
-	case !d.now.Before(until) || d.leavesAlone(k, obj) || d.namespace(obj.Namespace).Unknown:
+	case !d.now.Before(until) || d.asksNone(k, obj) || d.namespace(obj.Namespace).Unknown:
 		return Asked{}
+	case d.controller(k, obj).Exists():
+		return Asked{Ignored: fmt.Sprintf("annotation %s: %s", v1alpha1.AnnotationHoldUntil, d.controller(k, obj))}
 	case !k.Adapter.Observe(obj).CanHold:
 		return Asked{Ignored: fmt.Sprintf("annotation %s: the adapter %s has no hold that fits the object", v1alpha1.AnnotationHoldUntil,
 			k.Adapter.Name())}

@@ -208,7 +208,8 @@ func (h *Hold) gate(p *Policy) Gate {
 
 // place returns the index of an object's wave. An autoscaler belongs to the wave of its target.
 func (d decider) place(p *Policy, k *Kind, obj *workload.Object) int {
-	if tk, governed := d.governed(k, obj); governed != nil && p.Selects(tk, governed, d.namespace(governed.Namespace).Labels) {
+	tk, governed := d.governed(k, obj)
+	if governed != nil && p.Selects(tk, governed, d.namespace(governed.Namespace).Labels) && !LeavesAlone(d.w, p, tk, governed) {
 		k, obj = tk, governed
 	}
 	return p.Order.Place(k.GroupKind, obj)
@@ -289,7 +290,7 @@ func (d decider) lacks(p *Policy, place int, dir workload.Direction, k *Kind, ob
 	if settled && dir == workload.DirectionUp && len(obj.Ledger) == 0 && obj.LedgerError == "" {
 		return ""
 	}
-	if d.leavesAlone(k, obj) {
+	if d.asksNone(k, obj) {
 		return ""
 	}
 	v := d.render(k, obj, nil)

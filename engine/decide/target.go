@@ -175,9 +175,6 @@ func (d decider) ask(k *Kind, obj *workload.Object, story *Story) answers {
 	case obj.Deleting:
 		story.add("ask", "no policy: the object is being deleted")
 		return a
-	case d.followsOwner(obj):
-		story.add("ask", fmt.Sprintf("no policy: %s/%s controls the object and is put to sleep itself", obj.Owner.GroupKind, obj.Owner.Name))
-		return a
 	case ns.Terminating:
 		story.add("ask", "no policy: the namespace is being deleted")
 		return a
@@ -186,8 +183,18 @@ func (d decider) ask(k *Kind, obj *workload.Object, story *Story) answers {
 		a.intents = keepEverything(obj)
 		return a
 	}
-	own := d.runsFlyball(k, obj)
-	if own != "" {
+	d.askSelecting(k, obj, ns, &a, story)
+	return a
+}
+
+// askSelecting asks the policies that select the object and do not leave it alone.
+func (d decider) askSelecting(k *Kind, obj *workload.Object, ns Namespace, a *answers, story *Story) {
+	own, controlled := d.runsFlyball(k, obj), d.controller(k, obj)
+	switch {
+	case controlled.Exists() && controlled.Adapter == "":
+		story.add("ask", "no policy: "+controlled.String())
+		return
+	case own != "":
 		story.add("ask", "no policy: "+own)
 	}
 	var in *pipeline.Input
@@ -200,11 +207,20 @@ func (d decider) ask(k *Kind, obj *workload.Object, story *Story) answers {
 			return
 		}
 		if in == nil {
-			in = d.input(k, obj, ns)
+			governors := d.w.Governors(k.Ref(obj))
+			in, controlled = d.input(k, obj, ns, len(governors) > 0), d.control(k, obj, governors)
+		}
+		why := p.leaves(k, obj, controlled)
+		if why != "" && controlled.Follows {
+			story.add("ask", "no policy: "+why)
+			return
+		}
+		if why != "" {
+			a.opinions = append(a.opinions, Opinion{Policy: p, Class: workload.ClassKeep, Alone: why, Control: controlled})
+			return
 		}
 		a.askPolicy(p, in, story)
 	})
-	return a
 }
 
 // Selects reports whether the policy selects an object and the kind has a capability that the policy needs. namespace
@@ -217,23 +233,31 @@ func (p *Policy) Selects(k *Kind, obj *workload.Object, namespace workload.Pairs
 func EachAsked(w World, k *Kind, obj *workload.Object, yield func(*Policy)) {
 	d := decider{w: w}
 	ns := d.namespace(obj.Namespace)
-	if d.leavesAlone(k, obj) || ns.Unknown {
+	if d.asksNone(k, obj) || ns.Unknown {
 		return
 	}
+	control := ControlOf(w, k, obj)
 	w.EachPolicyFor(k.GroupKind, obj, ns.Labels, func(p *Policy) {
-		if p.Selects(k, obj, ns.Labels) {
+		if p.Selects(k, obj, ns.Labels) && p.leaves(k, obj, control) == "" {
 			yield(p)
 		}
 	})
 }
 
-// LeavesAlone reports whether no policy is asked about an object, even if policies select it.
-func LeavesAlone(w World, k *Kind, obj *workload.Object) bool {
-	return decider{w: w}.leavesAlone(k, obj)
+// LeavesAlone reports whether a policy is not asked about an object, even if it selects the object.
+func LeavesAlone(w World, p *Policy, k *Kind, obj *workload.Object) bool {
+	return decider{w: w}.asksNone(k, obj) || LeftTo(w, p, k, obj).Exists()
 }
 
-func (d decider) leavesAlone(k *Kind, obj *workload.Object) bool {
-	return k.Releasing || obj.Deleting || d.followsOwner(obj) || d.namespace(obj.Namespace).Terminating || d.runsFlyball(k, obj) != ""
+// AsksNone reports whether no policy is asked about an object, not even a policy that lists its name.
+func AsksNone(w World, k *Kind, obj *workload.Object) bool { return decider{w: w}.asksNone(k, obj) }
+
+func (d decider) asksNone(k *Kind, obj *workload.Object) bool {
+	if k.Releasing || obj.Deleting || d.namespace(obj.Namespace).Terminating || d.runsFlyball(k, obj) != "" {
+		return true
+	}
+	c := d.controller(k, obj)
+	return c.Exists() && c.Adapter == ""
 }
 
 // Host is a World that knows the objects in which Flyball itself runs: the Pod and the Pod's controllers.
@@ -259,11 +283,11 @@ func (d decider) runsFlyball(k *Kind, obj *workload.Object) string {
 }
 
 // input returns the input of the pipelines for an object.
-func (d decider) input(k *Kind, obj *workload.Object, ns Namespace) *pipeline.Input {
+func (d decider) input(k *Kind, obj *workload.Object, ns Namespace, governed bool) *pipeline.Input {
 	in := &pipeline.Input{Now: d.now, Target: k.Adapter.Observe(obj), NamespaceAwakeUntil: ns.AwakeUntil}
 	in.Target.Ref = k.Ref(obj)
 	_, in.Target.Governs = k.Adapter.Governs(obj)
-	in.Target.Governed = len(d.w.Governors(in.Target.Ref)) > 0
+	in.Target.Governed = governed
 	if adviser, ok := d.w.(Adviser); ok {
 		if a := adviser.Advice(in.Target.Ref); a != nil && (a.UID == "" || a.UID == obj.UID) {
 			in.Advice = a

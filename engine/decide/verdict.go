@@ -19,9 +19,10 @@ type Opinion struct {
 	Err error
 	// Ignored lists the unreadable annotations that the policy ignores. Empty means none.
 	Ignored string
-	// Alone is the reason why the policy is not asked although it selects the object: Flyball itself runs in the object.
-	// Empty means that the policy is asked.
-	Alone string
+	// Alone is the reason why the policy is not asked although it selects the object: Flyball itself runs in the object,
+	// or Control puts the object back. Empty means that the policy is asked.
+	Alone   string
+	Control Control
 	// PassedOn is the size that the policy claims for the autoscaler's target. nil means that it claims no such size.
 	PassedOn *workload.Size
 	// OnBehalf is true if the policy selects only the target of this autoscaler, or only targets that this owner applies,

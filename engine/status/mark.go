@@ -28,7 +28,7 @@ func Marks(v *decide.Verdict, out Outcome) []TargetResult {
 func markOf(v *decide.Verdict, o decide.Opinion, out Outcome) TargetResult {
 	id := o.Policy.ID
 	if o.Alone != "" {
-		return TargetResult{Policy: id, State: Unable, Unable: o.Alone}
+		return TargetResult{Policy: id, State: Unable, Unable: o.Alone, Control: o.Control}
 	}
 	if o.Policy.PodOrderer != nil {
 		return markOfPods(v, o)

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -54,7 +55,32 @@ func (v *view) fillSelecting(st *v1alpha1.PolicyStatus) {
 			c.Status = metav1.ConditionFalse
 		}
 	}
+	v.addControlled(&c)
 	meta.SetStatusCondition(&st.Conditions, c)
+}
+
+// addControlled adds the objects left to controllers without an adapter to the condition Selecting. The condition is false
+// if these are all objects of the policy.
+func (v *view) addControlled(c *metav1.Condition) {
+	left := decide.Controls{}
+	for _, by := range v.counts.controlled {
+		left.Add(by)
+	}
+	if len(left) == 0 || c.Status == metav1.ConditionUnknown {
+		return
+	}
+	var texts []string
+	for _, text := range left.Each {
+		texts = append(texts, text)
+	}
+	c.Message = Truncate(strings.Join(append(texts, c.Message), "; "), 2048)
+	if len(v.unmatched) > 0 {
+		return
+	}
+	c.Reason = "Controlled"
+	if int(v.counts.total()) == len(v.counts.controlled) {
+		c.Status = metav1.ConditionFalse
+	}
 }
 
 // objectsKnown reports whether all objects that the policy could select are known.

@@ -1,12 +1,16 @@
 package status
 
 import (
+	"fmt"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
@@ -49,5 +53,38 @@ func TestKindsWithoutTheNeededCapabilitySelectNothing(t *testing.T) {
 	want := selector.Unmatched{Reason: selector.NoObjects, Message: "there is no object of the kinds and namespaces selected"}
 	if len(got) != 1 || got[0] != want {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// Selecting names the missing adapters, and is false if the policy leaves all its objects to controllers.
+func TestSelectingNamesMissingAdapters(t *testing.T) {
+	rollouts := schema.GroupKind{Group: "argoproj.io", Kind: "Rollout"}
+	left := decide.Control{By: workload.Ref{GroupKind: rollouts, Namespace: "shop", Name: "web"},
+		Adapter: "rollouts.argoproj.io"}
+	for _, tc := range []struct {
+		left, asleep int
+		status       metav1.ConditionStatus
+		reason, says string
+	}{
+		{0, 1, metav1.ConditionTrue, "Selected", "every term of the target matches something"},
+		{2, 1, metav1.ConditionTrue, "Controlled", "2 objects are controlled by Rollout.argoproj.io: put the adapter rollouts.argoproj.io to " +
+			"use; every term of the target matches something"},
+		{1, 0, metav1.ConditionFalse, "Controlled", "1 object is controlled by Rollout.argoproj.io: put the adapter rollouts.argoproj.io to " +
+			"use; every term of the target matches something"},
+	} {
+		b := NewTracker(nil, nil, nil)
+		for i := range tc.left {
+			b.Count(object(fmt.Sprint("left", i)), []TargetResult{{Policy: policyID, State: Unable, Unable: left.String(), Control: left}})
+		}
+		for i := range tc.asleep {
+			b.Count(object(fmt.Sprint("asleep", i)), []TargetResult{{Policy: policyID, State: Asleep}})
+		}
+		v := view{policy: &world.Policy{Policy: decide.Policy{Policy: &policy.Policy{ID: policyID, Target: selector.Nothing()}}}}
+		b.read(policyID, func(t *counts) { v.counts = t.copy() })
+		st := &v1alpha1.PolicyStatus{}
+		v.fillSelecting(st)
+		if c := st.Conditions[0]; c.Status != tc.status || c.Reason != tc.reason || c.Message != tc.says {
+			t.Errorf("%d left and %d asleep: %s %s %q", tc.left, tc.asleep, c.Status, c.Reason, c.Message)
+		}
 	}
 }

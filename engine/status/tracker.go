@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -48,6 +49,8 @@ type TargetResult struct {
 	// reason why the policy lost. Ignored lists unreadable annotations. A Tracker keeps only one of Failure, Waiting,
 	// Falling, Unable and Override: the text that belongs to State.
 	Failure, Waiting, Falling, Contested, Conflict, Overruled, Unable, Override, Ignored string
+	// Control is the control of a target left alone because of a missing adapter.
+	Control decide.Control
 	// Applied are the values in place.
 	Applied Applied
 }
@@ -241,6 +244,7 @@ type counts struct {
 	unseen                                                                                   int32
 	failures, waiting, falling, contested, conflicts, overruled, unable, overridden, ignored map[workload.Ref]string
 	applied                                                                                  map[workload.Ref]Applied
+	controlled                                                                               map[workload.Ref]decide.Control
 	// delayed is the reason why the policy, being deleted, is not gone yet.
 	delayed string
 }
@@ -251,7 +255,7 @@ func newCounts() *counts {
 		contested: map[workload.Ref]string{},
 		conflicts: map[workload.Ref]string{}, overruled: map[workload.Ref]string{}, unable: map[workload.Ref]string{},
 		overridden: map[workload.Ref]string{},
-		ignored:    map[workload.Ref]string{}, applied: map[workload.Ref]Applied{},
+		ignored:    map[workload.Ref]string{}, applied: map[workload.Ref]Applied{}, controlled: map[workload.Ref]decide.Control{},
 	}
 }
 
@@ -262,6 +266,7 @@ func (t *counts) copy() counts {
 	c.conflicts, c.overruled, c.unable, c.overridden = maps.Clone(t.conflicts), maps.Clone(t.overruled), maps.Clone(t.unable),
 		maps.Clone(t.overridden)
 	c.falling, c.ignored = maps.Clone(t.falling), maps.Clone(t.ignored)
+	c.controlled = maps.Clone(t.controlled)
 	c.applied = nil
 	return c
 }
@@ -310,6 +315,7 @@ func (t *counts) move(ref workload.Ref, from record, m TargetResult) bool {
 	changed = put(t.overruled, ref, m.Overruled) || changed
 	changed = put(t.ignored, ref, m.Ignored) || changed
 	changed = put(t.applied, ref, m.Applied) || changed
+	changed = put(t.controlled, ref, m.Control) || changed
 	return put(t.conflicts, ref, m.Conflict) || changed
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/decide"
@@ -42,7 +44,7 @@ func (l *Loop) expect(s *world.Snapshot, p *world.Policy, k *world.Kind) {
 		return
 	}
 	s.EachSelected(p, k, func(ref workload.Ref) {
-		if obj := s.Object(ref); obj != nil && !decide.LeavesAlone(s, k.Kind, obj) {
+		if obj := s.Object(ref); obj != nil && !decide.LeavesAlone(s, &p.Policy, k.Kind, obj) {
 			l.tracker.Expect(p.ID, ref)
 		}
 	})
@@ -72,11 +74,13 @@ func (l *Loop) AfterPublish(now *world.Snapshot, c *world.Change) {
 			l.Add(l.templates.OfKind(k)...)
 			l.queueHolders(now, k)
 			l.dirtyPoliciesOf(now, k)
+			l.queueControlledBy(now, gk)
 		}
 	}
 	for _, k := range c.Dropped {
 		l.queueKind(now, k)
 		l.dirtyPoliciesOf(now, k)
+		l.queueControlledBy(now, k.GroupKind)
 	}
 }
 
@@ -134,6 +138,19 @@ func (l *Loop) queueKind(now *world.Snapshot, k *world.Kind) {
 		now.Related(k.Ref(obj), l.queue.Add)
 		return true
 	})
+}
+
+// queueControlledBy queues the objects that objects of a kind control, and all objects related to them. Policies leave
+// such an object alone for a different reason once the kind has an adapter.
+func (l *Loop) queueControlledBy(now *world.Snapshot, by schema.GroupKind) {
+	for _, k := range now.Kinds() {
+		k.Live.Range(func(obj *workload.Object) bool {
+			if obj.Owner != nil && obj.Owner.GroupKind == by {
+				now.Related(k.Ref(obj), l.queue.Add)
+			}
+			return true
+		})
+	}
 }
 
 // queueHolders queues the targets of policies that hold owners, if objects of the kind can be owners: a target waits

@@ -365,7 +365,7 @@ func (l *Loop) countAsFailed(ref workload.Ref, fault error) {
 	}
 	labels := snapshot.Namespace(obj.Namespace).Labels
 	snapshot.EachPolicyFor(k.GroupKind, obj, labels, func(p *decide.Policy) {
-		if p.Selects(k, obj, labels) {
+		if p.Selects(k, obj, labels) && !decide.LeavesAlone(snapshot, p, k, obj) {
 			marks = append(marks, status.TargetResult{Policy: p.ID, State: status.Failed, Failure: "a fault in Flyball, please report it: " +
 				fault.Error()})
 		}

@@ -225,7 +225,7 @@ func assign(s *world.Snapshot) map[workload.Ref]*world.Policy {
 		for _, k := range s.Kinds() {
 			s.EachSelected(p, k, func(ref workload.Ref) {
 				obj := s.Object(ref)
-				if obj == nil || ref.Namespace == "" || decide.LeavesAlone(s, k.Kind, obj) {
+				if obj == nil || ref.Namespace == "" || decide.LeavesAlone(s, &p.Policy, k.Kind, obj) {
 					return
 				}
 				if before := tuned[ref]; before == nil || precedes(p, before) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -131,6 +132,9 @@ func (s *Snapshot) OwnersOf(p *Policy) []Owner {
 	owners := map[workload.Ref]bool{}
 	for _, k := range s.kinds {
 		s.EachSelected(p, k, func(ref workload.Ref) {
+			if obj := s.Object(ref); obj == nil || decide.LeavesAlone(s, &p.Policy, k.Kind, obj) {
+				return
+			}
 			targets[ref] = true
 			found, _ := s.Owners(ref)
 			for _, owner := range found {

@@ -418,7 +418,8 @@ func (s *Snapshot) eachSelected(p *policy.Policy, k *Kind, yield func(*workload.
 	}
 }
 
-// Related yields an object, its scale target, its autoscalers, its owners and the objects that it applies.
+// Related yields an object, its scale target, its autoscalers, its owners, the objects that it applies, and the objects
+// related by Follows.
 func (s *Snapshot) Related(ref workload.Ref, yield func(workload.Ref)) {
 	yield(ref)
 	if k := s.kinds[ref.GroupKind]; k != nil {
@@ -435,6 +436,56 @@ func (s *Snapshot) Related(ref workload.Ref, yield func(workload.Ref)) {
 	}
 	for _, g := range s.Governors(ref) {
 		yield(g)
+	}
+	s.eachFollowed(ref, yield)
+	s.EachFollower(ref, yield)
+}
+
+// eachFollowed yields the object that an object follows, and so on.
+func (s *Snapshot) eachFollowed(ref workload.Ref, yield func(workload.Ref)) {
+	for range decide.MaxFollowed {
+		k, obj := s.kinds[ref.GroupKind], s.Object(ref)
+		if k == nil || obj == nil {
+			return
+		}
+		by, ok := k.Adapter.Follows(obj)
+		if !ok {
+			return
+		}
+		if s.Object(by) == nil {
+			by.Namespace = ""
+		}
+		ref = by
+		yield(ref)
+	}
+}
+
+// EachFollower yields the followers of an object, and their followers. It searches the objects of a namespace, or all objects
+// of the kinds of followers if the object is in none.
+func (s *Snapshot) EachFollower(ref workload.Ref, yield func(workload.Ref)) {
+	s.eachFollower(ref, decide.MaxFollowed, yield)
+}
+
+func (s *Snapshot) eachFollower(ref workload.Ref, most int, yield func(workload.Ref)) {
+	if most == 0 {
+		return
+	}
+	for _, k := range s.kinds {
+		if k.Adapter.FollowedKind() != ref.GroupKind {
+			continue
+		}
+		visit := func(obj *workload.Object) bool {
+			if by, ok := k.Adapter.Follows(obj); ok && by.Name == ref.Name {
+				yield(k.Ref(obj))
+				s.eachFollower(k.Ref(obj), most-1, yield)
+			}
+			return true
+		}
+		if ref.Namespace == "" {
+			k.Live.Range(visit)
+		} else {
+			k.Live.RangeNamespace(ref.Namespace, visit)
+		}
 	}
 }
 

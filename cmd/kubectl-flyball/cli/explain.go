@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -122,7 +123,7 @@ func (s *session) readAround(ctx context.Context, args []string, files []string)
 		if err != nil {
 			return nil, nil, err
 		}
-		targets, kinds = append(targets, target), append(kinds, target.GroupKind)
+		targets, kinds = append(targets, target), append(append(kinds, target.GroupKind), w.Followed(target.GroupKind)...)
 	}
 	if s.offline {
 		return w, targets, nil
@@ -141,8 +142,11 @@ func (s *session) readAround(ctx context.Context, args []string, files []string)
 		}
 	}
 	if len(q.Kinds) > len(kinds) {
-		w, err = s.read(ctx, q, files)
+		if w, err = s.read(ctx, q, files); err != nil {
+			return nil, nil, err
+		}
 	}
+	w, err = s.withOwners(ctx, w, q, targets)
 	return w, targets, err
 }
 
@@ -161,6 +165,26 @@ func (v *explainVerb) explainCalendar(ctx context.Context, name string) error {
 		return err
 	}
 	return v.print(story)
+}
+
+// withOwners reads the objects of a query in all namespaces if a policy holds owners, with the owners and the objects of
+// owners among the targets: an owner and its objects have different namespaces. Without the rights, the world stays.
+func (s *session) withOwners(ctx context.Context, w *source.World, q source.Query, targets []source.Target) (*source.World, error) {
+	refs := make([]workload.Ref, len(targets))
+	for i, target := range targets {
+		refs[i] = target.Ref
+	}
+	kinds, err := w.Owning(refs)
+	if err != nil || len(kinds) == 0 {
+		return w, err
+	}
+	q.Namespace, q.Kinds = "", append(slices.Clone(q.Kinds), kinds...)
+	all, err := s.read(ctx, q, nil)
+	if missing := (source.MissingRights)(nil); errors.As(err, &missing) {
+		w.Note("owners and their objects in other namespaces are not known, because you may not list them")
+		return w, nil
+	}
+	return all, err
 }
 
 // explainPolicy explains a policy. It returns false if an adapter has a kind of the same name. In this case the

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/targets"
@@ -94,6 +95,9 @@ func Of(w *source.World, o Options) (*Checkup, error) {
 	}
 	c.policies(memory, o.Live)
 	c.selections(memory, o.Whole)
+	if err := c.controllers(memory); err != nil {
+		return nil, err
+	}
 	c.ledgers(memory, w.Unseen)
 	c.rivals(w)
 	c.firstNight(w, memory)
@@ -185,6 +189,28 @@ func (c *Checkup) selections(memory *world.Memory, whole bool) {
 	})
 	slices.Sort(findings)
 	c.Add("selections", "every policy selects something", findings)
+}
+
+// controllers reports objects left to controllers without an adapter. If the library has none, the finding names the other
+// remedies.
+func (c *Checkup) controllers(memory *world.Memory) error {
+	library, err := adapters.All()
+	if err != nil {
+		return err
+	}
+	var findings []string
+	memory.Policies(func(p *world.Policy) bool {
+		for by, text := range memory.ControlsOf(p).Each {
+			if !slices.ContainsFunc(library, func(a v1alpha1.Adapter) bool { return a.Name == by }) {
+				text += ". The library has none: write it, or list these objects by kind and name, or exclude them"
+			}
+			findings = append(findings, fmt.Sprintf("%s: %s", p.ID, text))
+		}
+		return true
+	})
+	slices.Sort(findings)
+	c.Add("controllers", "no policy selects objects that a controller without an adapter would put back", findings)
+	return nil
 }
 
 func (c *Checkup) ledgers(memory *world.Memory, unseen source.MissingRights) {

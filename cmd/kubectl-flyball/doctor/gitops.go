@@ -124,7 +124,8 @@ func isManagedBy(root gjson.Result, is func(manager string) bool) bool {
 }
 
 // declares reports whether the GitOps tool applies the field at a JSON pointer. The managed fields of the object show
-// this, or the object's last applied configuration.
+// this, or the object's last applied configuration. After a create of Argo CD 3.5.1 the managed fields have the defaults
+// too, so the last applied configuration counts, except for fields applied on the server.
 func (o applied) declares(pointer string) bool {
 	is := map[schema.GroupKind]func(string) bool{
 		applicationKind:   isArgo,
@@ -134,13 +135,28 @@ func (o applied) declares(pointer string) bool {
 	if is == nil {
 		return false
 	}
-	for _, e := range o.root.Get("metadata.managedFields").Array() {
-		if fields := e.Get("fieldsV1"); is(e.Get("manager").Str) && fields.IsObject() && workload.OwnsField([]byte(fields.Raw), pointer) {
-			return true
-		}
-	}
 	last := o.root.Get("metadata.annotations." + gjson.Escape(corev1.LastAppliedConfigAnnotation)).Str
-	return o.by.GroupKind == applicationKind && at(gjson.Parse(last), pointer).Exists()
+	isLast := o.by.GroupKind == applicationKind && last != ""
+	return isLast && at(gjson.Parse(last), pointer).Exists() || o.isOwned(pointer, func(e gjson.Result) bool {
+		return is(e.Get("manager").Str) && (!isLast || e.Get("operation").Str == "Apply")
+	})
+}
+
+// isOwned reports whether a field manager owns the field at a JSON pointer, of the entries for which by returns true.
+func (o applied) isOwned(pointer string, by func(entry gjson.Result) bool) bool {
+	return slices.ContainsFunc(o.root.Get("metadata.managedFields").Array(), func(e gjson.Result) bool {
+		fields := e.Get("fieldsV1")
+		return by(e) && fields.IsObject() && workload.OwnsField([]byte(fields.Raw), pointer)
+	})
+}
+
+// mayDeclare reports whether a HelmRelease may correct the drift of a field without an owner. Flyball gives the ownership up
+// in the morning, and helm-controller 1.6 finds drift without owning the field.
+func (a applier) mayDeclare(o applied, pointer string) bool {
+	id := fmt.Sprintf("%s_%s_%s_%s", o.ref.Namespace, o.ref.Name, o.ref.Group, o.ref.Kind)
+	return o.by.GroupKind == helmReleaseKind && a.root.Get("spec.driftDetection.mode").Str == "enabled" &&
+		slices.ContainsFunc(a.root.Get("status.inventory.entries").Array(), func(e gjson.Result) bool { return e.Get("id").Str == id }) &&
+		!o.isOwned(pointer, func(e gjson.Result) bool { return e.Get("manager").Str != workload.FieldManager })
 }
 
 // at returns the value at a JSON pointer.

@@ -50,6 +50,12 @@ func TestDoctorFindsTheApplierOfATarget(t *testing.T) {
 			application("", "shop"), true},
 		{"of Argo CD, by the last applied object", `{name: web, annotations: {argocd.argoproj.io/tracking-id: "shop:apps/Deployment:shop/web",
 			kubectl.kubernetes.io/last-applied-configuration: '{"spec":{"replicas":3}}'}}`, application("", "shop"), true},
+		{"of Argo CD, whose create owns the default of a count that is not in Git", `{name: web, annotations: {
+			argocd.argoproj.io/tracking-id: "shop:apps/Deployment:shop/web", kubectl.kubernetes.io/last-applied-configuration: '{"spec":{}}'}, ` +
+			managedBy("argocd-controller") + `}`, application("", "shop"), false},
+		{"of Argo CD, applied on the server after that", `{name: web, annotations: {
+			argocd.argoproj.io/tracking-id: "shop:apps/Deployment:shop/web", kubectl.kubernetes.io/last-applied-configuration: '{"spec":{}}'}, ` +
+			strings.Replace(managedBy("argocd-controller"), "Update", "Apply", 1) + `}`, application("", "shop"), true},
 		{"of Argo CD, and the count is left out", `{name: web, annotations: {argocd.argoproj.io/tracking-id: "shop:apps/Deployment:shop/web",
 			kubectl.kubernetes.io/last-applied-configuration: '{"spec":{}}'}, ` + managedBy("kube-controller-manager") + `}`,
 			application("", "shop"), false},
@@ -246,6 +252,63 @@ func TestOwnersThatSleepThemselves(t *testing.T) {
 		}
 		if got := c.Checks[0]; got.State != tc.want {
 			t.Errorf("%s of %s: %s %q, want %s", tc.reason, tc.tool[7], got.State, got.Details, tc.want)
+		}
+	}
+}
+
+// TestHelmReleasesWithDriftDetection checks that a HelmRelease is not called harmless after the first night, when nobody
+// owns the count any more.
+func TestHelmReleasesWithDriftDetection(t *testing.T) {
+	const world = `
+apiVersion: flyball.dev/v1alpha1
+kind: ClusterSchedule
+metadata: {name: nights}
+spec: {upscale: "0 8 * * *", downscale: "0 20 * * *", target: {kinds: [{group: apps, kind: Deployment}], namespaces: [shop]}}
+---
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: apps, namespace: flux-system}
+spec: {driftDetection: {DRIFT}}
+status: {inventory: {entries: [{id: INVENTORY, v: v1}]}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: shop
+  labels: {helm.toolkit.fluxcd.io/name: apps, helm.toolkit.fluxcd.io/namespace: flux-system}
+  managedFields: [{manager: helm-controller, operation: Apply, fieldsV1: {"f:spec": {"f:template": {}}}}, OTHER]
+spec: {replicas: 2, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}}}
+`
+	counted := func(manager string) string {
+		return `{manager: ` + manager + `, operation: Update, fieldsV1: {"f:spec": {"f:replicas": {}}}}`
+	}
+	const is = "shop_web_apps_Deployment"
+	for _, tc := range []struct {
+		reason, drift, inventory, other string
+		want                            State
+	}{
+		{"after a night", "mode: enabled", is, "", NotChecked},
+		{"in a night", "mode: enabled", is, counted("flyball"), NotChecked},
+		{"before the first night", "mode: enabled", is, counted("helm-controller"), Problem},
+		{"the count is another's", "mode: enabled", is, counted("kube-controller-manager"), OK},
+		{"drift is only reported", "mode: warn", is, "", OK},
+		{"the field is ignored", "mode: enabled, ignore: [{paths: [/spec/replicas]}]", is, "", OK},
+		{"of another HelmRelease", "mode: enabled", "shop_db_apps_Deployment", "", OK},
+	} {
+		memory := memoryOf(t, strings.NewReplacer("DRIFT", tc.drift, "INVENTORY", tc.inventory, "OTHER", tc.other).Replace(world))
+		var tools GitOps
+		memory.EachObject(func(ref workload.Ref) {
+			if ref.GroupKind == helmReleaseKind {
+				tools.Appliers = append(tools.Appliers, memory.Raw(ref))
+			}
+		})
+		var c Checkup
+		if err := c.gitops(memory, tools, time.Date(2037, 5, 11, 12, 0, 0, 0, time.UTC)); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Checks[0]; got.State != tc.want {
+			t.Errorf("%s: %s %q, want %s", tc.reason, got.State, got.Details, tc.want)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/schedule"
 	"flyball.dev/flyball/engine/workload"
@@ -30,6 +31,9 @@ func sleepersOf(memory *world.Memory) sleepers {
 	memory.Policies(func(p *world.Policy) bool {
 		if among(schedule.Kinds(), p) && !p.IsBroken() && !p.Deleting {
 			memory.EachTarget(p, func(ref workload.Ref) {
+				if decide.LeavesAlone(memory, &p.Policy, memory.Kind(ref.GroupKind), memory.Object(ref)) {
+					return
+				}
 				if first, ok := all[ref]; !ok || p.ID.Compare(first) < 0 {
 					all[ref] = p.ID
 				}

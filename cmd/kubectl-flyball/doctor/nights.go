@@ -89,8 +89,9 @@ func (n *nights) wrote(write *decide.Write) {
 		delete(n.changed, ref)
 		return
 	}
+	by, _ := n.tools.find(o.by)
 	for _, e := range write.Edits {
-		if o.declares(e.Pointer) && !slices.Contains(n.changed[ref], e.Pointer) {
+		if (o.declares(e.Pointer) || by.mayDeclare(o, e.Pointer)) && !slices.Contains(n.changed[ref], e.Pointer) {
 			n.changed[ref] = append(n.changed[ref], e.Pointer)
 		}
 	}
@@ -121,6 +122,9 @@ func (n *nights) judge(o applied, pointers []string) {
 		var leaves bool
 		if leaves, unsure = found.leaves(o, pointers); leaves || last.isChanged && found.isManual() {
 			return
+		}
+		if unsure == "" && slices.ContainsFunc(pointers, func(p string) bool { return found.mayDeclare(o, p) && !o.declares(p) }) {
+			unsure = "it corrects drift, and after a night no record says whether its chart has the fields"
 		}
 	}
 	key := conflictKey{o.by, unsure}

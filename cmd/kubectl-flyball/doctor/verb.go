@@ -48,9 +48,9 @@ func New(s Env) *cobra.Command {
 		Long: `Checks the installation: whether the manager runs and the webhook answers with a lasting certificate, adapters that are not ready,
 policies that cannot be read or select nothing, unreadable ledgers, and objects written by other schedulers.
 
-Before the first night it names obstacles that are seen only then: webhooks of other programs that fail closed and whose backend is away
-or sleeps itself, autoscalers without metrics, waves that wait for kinds without ready predicates, and PodDisruptionBudgets that keep the
-nodes of a sleeping pool.
+Before the first night it names obstacles that are seen only then: objects that an operator without an adapter would put back,
+webhooks of other programs that fail closed and whose backend is away or sleeps itself, autoscalers without metrics, waves that wait
+for kinds without ready predicates, and PodDisruptionBudgets that keep the nodes of a sleeping pool.
 
 It also names targets on which Argo CD or Flux applies a field that a policy changes in the next eight days, with the setting that
 prevents it. The managed fields show that by day only. A setting that doctor does not evaluate, such as jqPathExpressions of Argo CD, or

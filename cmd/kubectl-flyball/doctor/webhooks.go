@@ -18,7 +18,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// hook is a webhook of another program. It has the failure policy Fail and is served by a Service.
+// hook is a webhook of another program with the failure policy Fail. It is served by a Service or at a URL.
 type hook struct {
 	// name is the webhook's name in messages.
 	name               string
@@ -27,6 +27,7 @@ type hook struct {
 	// conditional is true if the webhook has matchConditions, so that it may not get every request that fits its rules.
 	conditional        bool
 	namespace, service string
+	url                string
 }
 
 // backend is the state of a Service. ready is true if the Service has a ready endpoint. selector is the selector of its
@@ -64,10 +65,14 @@ func (c *Checkup) webhooks(ctx context.Context, clients kubernetes.Interface, w 
 		return
 	}
 	asleep := sleepersOf(memory)
-	var findings []string
+	var findings, unsure []string
 	for _, h := range hooks {
 		refused := h.refused(w, memory, asleep)
 		if len(refused) == 0 {
+			continue
+		}
+		if h.service == "" {
+			unsure = append(unsure, h.byURL(refused))
 			continue
 		}
 		b, err := backendOf(ctx, clients, h)
@@ -78,10 +83,29 @@ func (c *Checkup) webhooks(ctx context.Context, clients kubernetes.Interface, w 
 		findings = append(findings, h.findings(b, refused, b.sleeping(memory, asleep, h.namespace))...)
 	}
 	slices.Sort(findings)
-	c.Add(name, workload.Count(len(hooks), "webhook")+" of other programs that fail closed, none in the way", findings)
+	slices.Sort(unsure)
+	c.Add(name, workload.Count(len(hooks), "webhook")+" of other programs that fail closed, none in the way", slices.Concat(findings, unsure))
+	if len(findings) == 0 && len(unsure) > 0 {
+		c.Checks[len(c.Checks)-1].State = NotChecked
+	}
 }
 
-// closedHooks returns the webhooks of other programs that have the failure policy Fail and are served by a Service.
+// byURL returns the text about a webhook at a URL, whose backend doctor cannot see.
+func (h *hook) byURL(refused []string) string {
+	return fmt.Sprintf("%s fails closed, and its backend at %s cannot be checked from here: while it does not answer, %s", h.name, h.url,
+		h.consequence(refused))
+}
+
+// consequence says what the API server refuses while the webhook does not answer.
+func (h *hook) consequence(refused []string) string {
+	then := "the API server refuses changes of " + few(refused)
+	if h.conditional {
+		then += " (unless its matchConditions leave them out)"
+	}
+	return then
+}
+
+// closedHooks returns the webhooks of other programs that have the failure policy Fail.
 func closedHooks(ctx context.Context, clients kubernetes.Interface) (hooks []hook, err error) {
 	others := metav1.ListOptions{LabelSelector: "app.kubernetes.io/name!=flyball"}
 	validating, err := clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(ctx, others)
@@ -108,8 +132,7 @@ func closedHooks(ctx context.Context, clients kubernetes.Interface) (hooks []hoo
 }
 
 func addHook(hooks []hook, m admissionregistrationv1.MutatingWebhook, in string) []hook {
-	service := m.ClientConfig.Service
-	if service == nil || m.FailurePolicy != nil && *m.FailurePolicy == admissionregistrationv1.Ignore {
+	if m.FailurePolicy != nil && *m.FailurePolicy == admissionregistrationv1.Ignore {
 		return hooks
 	}
 	namespaces, err := selectorOf(m.NamespaceSelector)
@@ -117,8 +140,15 @@ func addHook(hooks []hook, m admissionregistrationv1.MutatingWebhook, in string)
 	if err != nil || fault != nil {
 		return hooks // an invalid selector cannot occur, because the API server refuses it
 	}
-	return append(hooks, hook{name: fmt.Sprintf("webhook %s of %s", m.Name, in), rules: m.Rules, namespaces: namespaces, labels: objects,
-		conditional: len(m.MatchConditions) > 0, namespace: service.Namespace, service: service.Name})
+	h := hook{name: fmt.Sprintf("webhook %s of %s", m.Name, in), rules: m.Rules, namespaces: namespaces, labels: objects,
+		conditional: len(m.MatchConditions) > 0}
+	switch at := m.ClientConfig; {
+	case at.Service != nil:
+		h.namespace, h.service = at.Service.Namespace, at.Service.Name
+	case at.URL != nil:
+		h.url = *at.URL
+	}
+	return append(hooks, h)
 }
 
 // selectorOf returns the selector of a LabelSelector. An absent LabelSelector selects everything.
@@ -220,10 +250,7 @@ func (b backend) sleeping(memory *world.Memory, asleep sleepers, namespace strin
 
 // findings returns texts that say what happens if the backend is not ready or sleeps.
 func (h *hook) findings(b backend, refused, sleeping []string) []string {
-	then := "the API server refuses changes of " + few(refused)
-	if h.conditional {
-		then += " (unless its matchConditions leave them out)"
-	}
+	then := h.consequence(refused)
 	const leaveOut = "leave them out by its namespaceSelector"
 	var all []string
 	if !b.ready {

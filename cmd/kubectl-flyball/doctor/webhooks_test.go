@@ -5,8 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 )
@@ -134,4 +136,33 @@ func TestWebhooksInTheWay(t *testing.T) {
 	says("a backend that sleeps", backend{ready: true, selector: map[string]string{"part": "webhook"}},
 		"behind its Service shop/guard is "+guard+", which Schedule/shop/nights puts to sleep")
 	says("a backend without a selector", backend{ready: true})
+}
+
+// TestWebhooksByURL checks that a webhook at a URL makes the check "not checked" if it judges a write of the night.
+func TestWebhooksByURL(t *testing.T) {
+	w, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(guarded), Namespace: "shop",
+		FlyballNamespace: source.DefaultNamespace}.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory, err := w.Memory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const no = "1 webhook of other programs that fail closed, none in the way"
+	const maybe = "webhook judge.example.com of ValidatingWebhookConfiguration/judge fails closed, and its backend at " +
+		"https://judge.example.com/v cannot be checked from here: while it does not answer, the API server refuses changes of " +
+		"Deployment.apps/shop/guard, Deployment.apps/shop/web"
+	for resource, want := range map[string]Check{"deployments": {"other webhooks", NotChecked, []string{maybe}},
+		"daemonsets": {"other webhooks", OK, []string{no}}} {
+		clients := fake.NewClientset(&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "judge"},
+			Webhooks: []admissionregistrationv1.ValidatingWebhook{{Name: "judge.example.com",
+				ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: new("https://judge.example.com/v")},
+				Rules:        []admissionregistrationv1.RuleWithOperations{rule("apps", resource, admissionregistrationv1.Update)}}}})
+		c := &Checkup{}
+		c.webhooks(t.Context(), clients, w, memory)
+		if diff := cmp.Diff([]Check{want}, c.Checks); diff != "" {
+			t.Errorf("%s: wanted (-) and found (+):\n%s", resource, diff)
+		}
+	}
 }

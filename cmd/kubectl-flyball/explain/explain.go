@@ -242,6 +242,8 @@ func (e *Explanation) policies(memory *world.Memory, v *decide.Verdict, story *d
 	for _, o := range v.Opinions {
 		id := o.Policy.ID.String()
 		switch {
+		case o.Control.Exists():
+			e.Policies = append(e.Policies, Policy{Policy: id, Asks: "nothing", Steps: []Line{{Step: "controller", Text: o.Alone}}})
 		case o.Alone != "":
 			e.Policies = append(e.Policies, Policy{Policy: id, Asks: "nothing", Steps: []Line{{Step: "itself", Text: o.Alone}}})
 		case o.OnBehalf:

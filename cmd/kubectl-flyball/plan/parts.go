@@ -85,7 +85,12 @@ func parts(memory *world.Memory, n int) []*world.Memory {
 		return !whole
 	})
 	spaces := map[string][]workload.Ref{}
-	memory.EachObject(func(ref workload.Ref) { spaces[ref.Namespace] = append(spaces[ref.Namespace], ref) })
+	memory.EachObject(func(ref workload.Ref) {
+		spaces[ref.Namespace] = append(spaces[ref.Namespace], ref)
+		if ref.Namespace == "" { // objects of all namespaces may follow this one
+			memory.EachFollower(ref, func(workload.Ref) { whole = true })
+		}
+	})
 	if n = min(n, len(spaces)); whole || n < 2 {
 		return []*world.Memory{memory}
 	}

@@ -103,6 +103,7 @@ func Make(ctx context.Context, w *source.World, o Options) (*Plan, error) {
 		zone: o.Zone, start: instant.RunUp(o.Now, o.From)}
 	p.noteUnsimulated(memory)
 	p.noteOwners(memory)
+	p.noteControllers(memory)
 	if memory, err = p.templates(w, memory, o); err != nil {
 		return nil, err
 	}
@@ -139,6 +140,18 @@ func (p *Plan) noteOwners(memory *world.Memory) {
 			notes = append(notes, fmt.Sprintf("%s has holdOwner and holds nothing: %s", policy.ID, world.NoOwnerAdapter))
 		case len(owners) == 0:
 			notes = append(notes, fmt.Sprintf("%s has holdOwner and holds nothing: %s", policy.ID, world.NoOwnerRecord))
+		}
+	}
+	slices.Sort(notes)
+	p.Notes = append(p.Notes, notes...)
+}
+
+// noteControllers adds a note for the objects left to controllers without an adapter.
+func (p *Plan) noteControllers(memory *world.Memory) {
+	var notes []string
+	for policy := range memory.Policies {
+		for _, text := range memory.ControlsOf(policy).Each {
+			notes = append(notes, fmt.Sprintf("%s: %s", policy.ID, text))
 		}
 	}
 	slices.Sort(notes)

@@ -42,12 +42,16 @@ func CheckHold(w *source.World, p Place) error {
 		return fmt.Errorf("%s is a %s, which cannot be held: %s", p, p.Kind, those)
 	}
 	k, obj := memory.Kind(p.Object.GroupKind), memory.Object(p.Object)
+	control := decide.ControlOf(memory, k, obj)
 	switch {
 	case !k.Adapter.Can(v1alpha1.CapabilityHold):
 		return fmt.Errorf("%s cannot be held, because its adapter %s has no hold: %s", p, k.Adapter.Name(), those)
-	case obj.Owner != nil && memory.Adapts(obj.Owner.GroupKind):
-		return fmt.Errorf("%s is controlled by %s/%s, which would undo it: hold that instead", p, strings.ToLower(obj.Owner.Kind), obj.Owner.Name)
-	case decide.LeavesAlone(memory, k, obj):
+	case control.Adapter != "":
+		return fmt.Errorf("%s cannot be held: %s", p, control)
+	case control.Exists() && !control.Follows:
+		return fmt.Errorf("%s is controlled by %s/%s, which would undo it: hold that instead", p, strings.ToLower(control.By.Kind),
+			control.By.Name)
+	case decide.AsksNone(memory, k, obj):
 		return fmt.Errorf("%s cannot be held: no policy may act on it; explain says why", p)
 	case !k.Adapter.Observe(obj).CanHold:
 		return fmt.Errorf("%s cannot be held, because no hold of its adapter %s fits it", p, k.Adapter.Name())

@@ -41,6 +41,8 @@ func Compile(name string, spec v1alpha1.AdapterSpec, keys Keys) (*Spec, field.Er
 	c.holdsGovernor(at, spec)
 	c.governs(at, spec)
 	c.owns(at.Child("owns"), spec)
+	c.follows(at.Child("follows"), spec.Follows)
+	c.ignoreControllers(at.Child("ignoreControllers"), spec.IgnoreControllers)
 	c.annotate(at.Child("annotate"), spec.Annotate, keys.Set)
 	c.resources(at.Child("resources"), spec) // after all others, because the default does not touch their fields
 	c.ready(at.Child("ready"), spec)

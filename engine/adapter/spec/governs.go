@@ -45,6 +45,15 @@ func (c *compiler) governs(at *field.Path, spec v1alpha1.AdapterSpec) {
 	}
 }
 
+func (c *compiler) ignoreControllers(at *field.Path, kinds []v1alpha1.KindRef) {
+	for i, k := range kinds {
+		if k.Kind == "" {
+			c.required(at.Index(i).Child("kind"), "the kind's name")
+		}
+		c.a.ignored = append(c.a.ignored, k.GroupKind())
+	}
+}
+
 // Governs returns the object whose replicas this object owns. A reference without a name, or without a kind if the
 // adapter has no default kind, governs nothing.
 func (a *Spec) Governs(obj *workload.Object) (workload.Ref, bool) {

@@ -58,6 +58,10 @@ type Spec struct {
 	// memory has it.
 	owns       *owns
 	keepsOwned bool
+	// follows is the place of the reference to a followed object; nil: none.
+	follows *follows
+	// ignored are the kinds of controllers that never undo a write.
+	ignored []schema.GroupKind
 	// ready are the predicates of settled objects. keepsReady is true if every object in memory has the fields of these
 	// predicates.
 	ready      predicates
@@ -223,6 +227,9 @@ func (a *Spec) Pods() v1alpha1.Pods { return a.pods }
 
 // CanGovern reports whether objects of the kind own the replicas of other objects.
 func (a *Spec) CanGovern() bool { return a.governs != nil }
+
+// IgnoresController reports whether controllers of a kind never undo a write to objects of the adapter's kind.
+func (a *Spec) IgnoresController(gk schema.GroupKind) bool { return slices.Contains(a.ignored, gk) }
 
 // SizesPods reports whether the requests of the kind's objects are the requests of the containers in their pod template.
 // Then the pods of an object can be changed in place as well.

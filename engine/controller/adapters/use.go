@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -185,6 +186,10 @@ func (c *Controller) objectChanged(live *world.Live, name string, old, cur *work
 		c.Targets.Add(s.Referent(ref))
 	}
 	c.Targets.Add(s.Governors(effects.Targets[0])...)
+	if old == nil || cur == nil || old.Deleting != cur.Deleting || !slices.Equal(old.Labels, cur.Labels) ||
+		!slices.Equal(old.Annotations, cur.Annotations) {
+		s.EachFollower(effects.Targets[0], func(ref workload.Ref) { c.Targets.Add(ref) }) // policies may now select the followed object
+	}
 	owners, _ := s.Owners(effects.Targets[0])
 	c.Targets.Add(owners...)
 	if effects.Owner {

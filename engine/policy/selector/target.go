@@ -149,6 +149,11 @@ func (s *Selector) MatchesKind(gk schema.GroupKind) bool {
 // ListsKind reports whether the policy names the kind itself.
 func (s *Selector) ListsKind(gk schema.GroupKind) bool { return slices.Contains(s.kinds, gk) }
 
+// ListsObject reports whether the policy lists the kind and the exact name of an object.
+func (s *Selector) ListsObject(gk schema.GroupKind, name string) bool {
+	return s.ListsKind(gk) && s.names.exact.Has(name)
+}
+
 // AnnotationKeys returns the annotations used by matching, each once.
 func (s *Selector) AnnotationKeys() []string {
 	var keys []string

@@ -1,9 +1,11 @@
 package owners
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -12,9 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/adapters"
+	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/scene"
@@ -153,6 +157,15 @@ var _ = Describe("Owners of sleeping targets", Ordered, func() {
 			return *c
 		}
 	}
+	explained := func(object, namespace string) string {
+		GinkgoHelper()
+		var out, errOut bytes.Buffer
+		code := cli.Run(scene.Ctx, []string{"explain", object, "-n", namespace, "--kubeconfig=" + lib.Cluster.Kubeconfig, "--time-zone=UTC",
+			"--cache-dir=" + GinkgoT().TempDir()}, cli.Env{Now: clock.Now,
+			IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}})
+		Expect(code).To(BeZero(), errOut.String())
+		return out.String()
+	}
 	// turn moves the clock to the next evening or morning.
 	turn := func(hour int) {
 		next := clock.Now().Truncate(24 * time.Hour).Add(time.Duration(hour) * time.Hour)
@@ -178,6 +191,9 @@ var _ = Describe("Owners of sleeping targets", Ordered, func() {
 			Expect(version(held)).To(BeNumerically("<", version(web(Default, ns, "web"))), "the owner must be held before the target sleeps")
 			Eventually(ownersHeld(s)).Should(And(scene.BeCondition(metav1.ConditionTrue, "Held"), HaveField("Message", ContainSubstring(o.kind))))
 			Expect(count(ns, "db")(Default)).To(BeEquivalentTo(3))
+			Expect(explained(strings.ToLower(o.kind)+"/shop", obj.GetNamespace())).To(And(ContainSubstring("because of ClusterSchedule/"+s.Name),
+				MatchRegexp("(?m)^Next changes\n.*by ClusterSchedule/"+s.Name)))
+			Expect(explained("deployment/web", ns)).To(MatchRegexp("applied by " + o.kind + ".*/" + obj.GetNamespace() + "/shop"))
 
 			By("in the morning")
 			turn(9)

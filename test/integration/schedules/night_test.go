@@ -1,6 +1,7 @@
 package schedules
 
 import (
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -71,6 +72,32 @@ var _ = Describe("At night", func() {
 		Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(0))
 		Eventually(scene.TargetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Asleep: 1}))
 		Expect(scene.VersionOf(owned)(Default)).To(Equal(owned.ResourceVersion))
+	})
+
+	It("objects whose controller has no adapter stay as they are, and the policy names the adapter until it is used", func() {
+		scene.StartManagerAsleep()
+		ns, press := scene.NewNamespace(), scene.InstallKind()
+		daily := scene.Press(press, ns, "daily", 3)
+		web := scene.Deployment(ns, "web", 3)
+		scene.Create(web)
+		owned := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "daily-1", Labels: web.Labels}}
+		owned.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(daily, daily.GroupVersionKind())}
+		owned.Spec.Replicas, owned.Spec.Selector, owned.Spec.Template = web.Spec.Replicas, web.Spec.Selector, web.Spec.Template
+		scene.Create(owned)
+		written := scene.Follow(owned)
+		scene.Nightly(ns, "nights")
+		Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(0))
+		Eventually(scene.TargetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 2, Asleep: 1, Unable: 1}))
+		Expect(scene.ConditionOf(ns, "nights", v1alpha1.ConditionSelecting)(Default)).To(And(
+			scene.BeCondition(metav1.ConditionTrue, "Controlled"), HaveField("Message", HavePrefix(
+				fmt.Sprintf("1 object is controlled by Press.%s: put the adapter %s to use", press.Group, press.Name())))))
+
+		By("the adapter comes")
+		scene.Adapt(press.Adapter(".spec.replicas"))
+		Eventually(scene.PressCount(press, ns, "daily", ".spec.replicas")).Should(BeEquivalentTo(0))
+		Eventually(scene.TargetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 2, Asleep: 2}))
+		Eventually(scene.ConditionOf(ns, "nights", v1alpha1.ConditionSelecting)).Should(scene.BeCondition(metav1.ConditionTrue, "Selected"))
+		Expect(written.Values("spec", "replicas")).To(HaveEach("3"))
 	})
 
 	It("the hours that a window of the day before reaches into are asleep too, in the zone of the schedule", func() {

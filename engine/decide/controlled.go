@@ -1,0 +1,197 @@
+package decide
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// Control is the object whose controller puts a target back after a write, found by controlling owner references.
+// Policies leave the target alone. The zero Control means: nothing puts the target back.
+type Control struct {
+	// By is the controlling object.
+	By workload.Ref
+	// Via is the autoscaler of the target, if By controls the autoscaler. It is the zero Ref if By controls the target.
+	Via workload.Ref
+	// Follows is true if By is no controller, but an object by whose sleep the target stops as well (spec.follows of its
+	// adapter). Only policies for sleep leave such a target alone.
+	Follows bool
+	// Adapter is the name of the missing adapter of By. It is empty if By has an adapter, or is an unwatched Pod.
+	Adapter string
+}
+
+// Exists reports whether an object puts the target back.
+func (c Control) Exists() bool { return c.By.Name != "" }
+
+// String returns the reason why policies leave the target alone.
+func (c Control) String() string {
+	switch {
+	case c.Follows:
+		return fmt.Sprintf("it follows %s/%s, which is put to sleep itself", c.By.GroupKind, c.By.Name)
+	case c.Adapter == "":
+		return fmt.Sprintf("%s/%s controls the object and is put to sleep itself", c.By.GroupKind, c.By.Name)
+	case c.Via.Name != "":
+		return fmt.Sprintf("%s/%s, which controls its autoscaler %s, would wake it: put the adapter %s to use", c.By.GroupKind, c.By.Name,
+			c.Via, c.Adapter)
+	}
+	return fmt.Sprintf("%s/%s, which controls it, would put it back: put the adapter %s to use", c.By.GroupKind, c.By.Name, c.Adapter)
+}
+
+// ControlOf returns the control of an object (Control).
+func ControlOf(w World, k *Kind, obj *workload.Object) Control {
+	return decider{w: w}.control(k, obj, w.Governors(k.Ref(obj)))
+}
+
+// LeftTo returns the control of a selected object. It is zero if the policy acts on the object.
+func LeftTo(w World, p *Policy, k *Kind, obj *workload.Object) Control {
+	if c := ControlOf(w, k, obj); p.leaves(k, obj, c) != "" {
+		return c
+	}
+	return Control{}
+}
+
+// control returns the control of an object with autoscalers. An object whose own owner does not put it back is left
+// alone if the owner of an autoscaler does not sleep: KEDA, for example, wakes the target of its ScaledObject.
+func (d decider) control(k *Kind, obj *workload.Object, governors []workload.Ref) Control {
+	if c := d.controller(k, obj); c.Exists() {
+		return c
+	}
+	for _, ref := range governors {
+		gk, governor := d.w.Kind(ref.GroupKind), d.w.Object(ref)
+		if gk == nil || governor == nil || governor.Deleting {
+			continue
+		}
+		if c := d.controller(gk, governor); c.Adapter != "" {
+			c.Via = ref
+			return c
+		}
+	}
+	return d.followed(k, obj, MaxFollowed)
+}
+
+// MaxFollowed is the largest number of objects that follow each other. It ends a circle.
+const MaxFollowed = 3
+
+// followed returns the followed object if a policy for sleep selects it, or an object followed by that one.
+func (d decider) followed(k *Kind, obj *workload.Object, most int) Control {
+	by, ok := k.Adapter.Follows(obj)
+	fk := d.w.Kind(by.GroupKind)
+	if !ok || fk == nil || most == 0 {
+		return Control{}
+	}
+	object := d.w.Object(by)
+	if object == nil {
+		by.Namespace = ""
+		object = d.w.Object(by)
+	}
+	if object == nil || object.Deleting {
+		return Control{}
+	}
+	sleeps := false
+	labels := d.namespace(object.Namespace).Labels
+	d.w.EachPolicyFor(fk.GroupKind, object, labels, func(p *Policy) {
+		sleeps = sleeps || p.putsToSleep() && p.Selects(fk, object, labels)
+	})
+	if sleeps {
+		return Control{By: by, Follows: true}
+	}
+	return d.followed(fk, object, most-1)
+}
+
+// putsToSleep reports whether the policy puts its targets to sleep.
+func (p *Policy) putsToSleep() bool {
+	return !p.SetsValues() && !p.IsBroken() && slices.ContainsFunc(p.Needs, func(n v1alpha1.Capability) bool {
+		return n == v1alpha1.CapabilitySuspend || n == v1alpha1.CapabilityScale
+	})
+}
+
+// podKind is the kind of pods. A Pod puts nothing back itself.
+var podKind = schema.GroupKind{Kind: "Pod"}
+
+// controller returns the control of an object by its controlling owner reference. The direct owner decides, because its
+// controller undoes writes. At a Pod the owner of the Pod decides: a leader pod owns the StatefulSet of its workers in
+// LeaderWorkerSet.
+func (d decider) controller(k *Kind, obj *workload.Object) Control {
+	if obj.Owner == nil {
+		return Control{}
+	}
+	by := workload.Ref{GroupKind: obj.Owner.GroupKind, Namespace: obj.Namespace, Name: obj.Owner.Name}
+	switch {
+	case d.w.Adapts(by.GroupKind):
+		return Control{By: by}
+	case by.GroupKind == podKind && obj.Owner.GroupKind != k.GroupKind:
+		pods, pod := d.w.Kind(podKind), d.w.Object(by)
+		if pods == nil || pod == nil {
+			return Control{By: by}
+		}
+		return d.controller(pods, pod)
+	case putsNothingBack(by.GroupKind), k.Adapter.IgnoresController(by.GroupKind):
+		return Control{}
+	}
+	return Control{By: by, Adapter: adapterOf(by.GroupKind)}
+}
+
+// putsNothingBack reports whether a kind of owners never undoes writes to its objects: of the core group only
+// ReplicationControllers scale anything, and Flyball's own policies own the objects of their templates.
+func putsNothingBack(gk schema.GroupKind) bool {
+	return gk.Group == v1alpha1.GroupVersion.Group || gk.Group == "" && gk.Kind != "ReplicationController"
+}
+
+// adapterOf returns the name of an adapter of a kind. The plural follows the rules of English, which hold for every kind of
+// the library.
+func adapterOf(gk schema.GroupKind) string {
+	plural := strings.ToLower(gk.Kind)
+	stem, isY := strings.CutSuffix(plural, "y")
+	switch {
+	case isY && stem != "" && !strings.ContainsAny(stem[len(stem)-1:], "aeiou"):
+		plural = stem + "ies"
+	case slices.ContainsFunc([]string{"s", "x", "ch", "sh"}, func(end string) bool { return strings.HasSuffix(plural, end) }):
+		plural += "es"
+	default:
+		plural += "s"
+	}
+	return strings.TrimSuffix(plural+"."+gk.Group, ".")
+}
+
+// leaves returns the reason why a policy leaves an object to its control, or "". With the kind and the exact name in its
+// lists, a policy acts all the same, unless By has an adapter.
+func (p *Policy) leaves(k *Kind, obj *workload.Object, c Control) string {
+	if !c.Exists() || c.Follows && !p.putsToSleep() || c.Adapter != "" && p.Target.ListsObject(k.GroupKind, obj.Name) {
+		return ""
+	}
+	return c.String()
+}
+
+// Controls counts objects left to controllers without an adapter.
+type Controls map[Control]int
+
+// Add counts an object. A Control without a missing adapter does not count.
+func (c Controls) Add(by Control) {
+	if by.Adapter != "" {
+		c[Control{By: workload.Ref{GroupKind: by.By.GroupKind}, Via: workload.Ref{GroupKind: by.Via.GroupKind}, Adapter: by.Adapter}]++
+	}
+}
+
+// Each yields a sentence for each kind of controllers, with the name of the missing adapter, sorted.
+func (c Controls) Each(yield func(adapter, text string) bool) {
+	all := map[string]string{}
+	for by, n := range c {
+		how := map[bool]string{true: "is controlled", false: "are controlled"}[n == 1]
+		if by.Via.Kind != "" {
+			how = map[bool]string{true: "has an autoscaler", false: "have autoscalers"}[n == 1] + " controlled"
+		}
+		text := fmt.Sprintf("%s %s by %s: put the adapter %s to use", workload.Count(n, "object"), how, by.By.GroupKind, by.Adapter)
+		all[text] = by.Adapter
+	}
+	for _, text := range slices.Sorted(maps.Keys(all)) {
+		if !yield(all[text], text) {
+			return
+		}
+	}
+}
