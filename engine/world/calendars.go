@@ -27,12 +27,12 @@ func (tx *Tx) SetCalendar(c *v1alpha1.Calendar) field.ErrorList {
 	return tx.next.calendars[c.Name].Invalid
 }
 
-// CheckCalendar returns the errors of a new or changed calendar. Missing calendars and ConfigMaps are no errors, because they may
-// be created later.
-func (s *Snapshot) CheckCalendar(c *v1alpha1.Calendar) field.ErrorList {
+// CheckCalendar returns the ignored events of the inline file and the errors of a new or changed calendar. Missing calendars and
+// ConfigMaps are no errors, because they may be created later.
+func (s *Snapshot) CheckCalendar(c *v1alpha1.Calendar) (ignored []string, errs field.ErrorList) {
 	at := field.NewPath("spec")
-	_, errs := when.Calendar(c.Name, c.Spec, when.Sources{}, at)
-	return append(errs, when.Includes(c.Name, func(name string) []string {
+	compiled, errs := when.Calendar(c.Name, c.Spec, when.Sources{}, at)
+	return compiled.Ignored, append(errs, when.Includes(c.Name, func(name string) []string {
 		if name == c.Name {
 			return c.Spec.Include
 		}

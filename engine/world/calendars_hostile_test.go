@@ -142,7 +142,7 @@ func TestIncludesAreBounded(t *testing.T) {
 	if len(c.Invalid) == 0 {
 		t.Error("a calendar with a million includes is valid")
 	}
-	if errs := w.Snapshot().CheckCalendar(including("a", 1, "c-0-0")); len(errs) != 1 {
+	if _, errs := w.Snapshot().CheckCalendar(including("a", 1, "c-0-0")); len(errs) != 1 {
 		t.Errorf("at apply: %v", errs)
 	}
 	if c, _ := w.Snapshot().Calendar("c-4-0"); len(c.Invalid) > 0 {

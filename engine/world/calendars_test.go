@@ -73,11 +73,11 @@ func TestCalendarsIncludeOthers(t *testing.T) {
 	})
 	w := world.New(selector.Scope{})
 	w.Update(set(bb))
-	if errs := w.Snapshot().CheckCalendar(including("ccc", 1, "bb")); len(errs) != 1 ||
+	if _, errs := w.Snapshot().CheckCalendar(including("ccc", 1, "bb")); len(errs) != 1 ||
 		!strings.Contains(errs[0].Error(), "ccc -> bb -> ccc") {
 		t.Errorf("at apply, a circle is refused: %v", errs)
 	}
-	if errs := w.Snapshot().CheckCalendar(including("a", 1, "bb", "not there")); len(errs) > 0 {
+	if _, errs := w.Snapshot().CheckCalendar(including("a", 1, "bb", "not there")); len(errs) > 0 {
 		t.Errorf("at apply, a calendar may come later: %v", errs)
 	}
 }

@@ -216,16 +216,21 @@ func checkWith[T runtime.Object](validate func(context.Context, T) field.ErrorLi
 	})
 }
 
-// checkCalendar returns the validator of calendars. It warns about holidays that were not compared with an official list.
+// checkCalendar returns the validator of calendars. It warns about holidays that were not compared with an official list, and about
+// ignored events.
 func checkCalendar(w *world.World, clk clock.PassiveClock) admit.Validator {
-	faults := check(func(c *v1alpha1.Calendar) field.ErrorList { return w.Snapshot().CheckCalendar(c) })
-	return admit.ValidatorFunc(func(ctx context.Context, req admit.Request) (warnings []string, errs field.ErrorList, err error) {
-		warnings, errs, err = faults.Validate(ctx, req)
-		if c, ok := req.New.(*v1alpha1.Calendar); ok && req.SpecChanged {
-			if text := when.Unchecked(c.Spec.Holidays, clk.Now()); text != "" {
-				warnings = append(warnings, text)
-			}
+	return admit.ValidatorFunc(func(_ context.Context, req admit.Request) (warnings []string, errs field.ErrorList, err error) {
+		c, ok := req.New.(*v1alpha1.Calendar)
+		if !ok {
+			return nil, nil, fmt.Errorf("check %s %s: got a %T", req.Kind, req.Name, req.New)
 		}
-		return warnings, errs, err
+		ignored, errs := w.Snapshot().CheckCalendar(c)
+		for _, event := range ignored {
+			warnings = append(warnings, "spec.ics.inline: an event is ignored: "+event)
+		}
+		if text := when.Unchecked(c.Spec.Holidays, clk.Now()); text != "" && req.SpecChanged {
+			warnings = append(warnings, text)
+		}
+		return warnings, errs, nil
 	})
 }

@@ -15,8 +15,8 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// comingDays is the number of days in which the days of a calendar are searched. comingMost is the number of listed entries.
-const comingDays, comingMost = 400, 100
+// comingMost is the number of listed entries of a calendar.
+const comingMost = 100
 
 // CalendarStory is the description of one calendar.
 type CalendarStory struct {
@@ -55,6 +55,9 @@ func OfCalendar(w *source.World, name string, o Options) (*CalendarStory, error)
 	if err != nil {
 		return nil, err
 	}
+	if text := when.Unchecked(object.Spec.Holidays, o.At); text != "" {
+		w.Note("Calendar/%s: %s", name, text)
+	}
 	s := &CalendarStory{Calendar: "Calendar/" + name, At: o.At, Coming: []CalendarDay{}, Notes: slices.Clone(w.Notes), zone: o.Zone}
 	found, _ := memory.Calendar(name)
 	if len(found.Invalid) > 0 {
@@ -68,7 +71,7 @@ func OfCalendar(w *source.World, name string, o Options) (*CalendarStory, error)
 	slices.SortStableFunc(s.Coming, func(a, b CalendarDay) int { return cmp.Or(cmp.Compare(a.Date, b.Date), cmp.Compare(a.Name, b.Name)) })
 	if more := len(s.Coming) - comingMost; more > 0 {
 		s.Coming = s.Coming[:comingMost]
-		s.Notes = append(s.Notes, fmt.Sprintf("%d more entries follow in the %d days", more, comingDays))
+		s.Notes = append(s.Notes, fmt.Sprintf("%d more entries follow in the %d days", more, when.ComingDays))
 	}
 	s.Lost = found.Lost.Events
 	s.LostDays = coming(when.Part{Days: found.Lost.During}, name, today)
@@ -87,10 +90,10 @@ func midnight(c *v1alpha1.Calendar, at time.Time) time.Time {
 
 // coming returns the coming days of a part of a calendar, from a midnight on.
 func coming(part when.Part, calendar string, today time.Time) (days []CalendarDay) {
-	if st := part.Days.At(today); !st.Active && (st.Until.IsZero() || st.Until.After(today.AddDate(0, 0, comingDays))) {
+	if st := part.Days.At(today); !st.Active && (st.Until.IsZero() || st.Until.After(today.AddDate(0, 0, when.ComingDays))) {
 		return nil // most events of a long file are over
 	}
-	for _, run := range part.Days.Coming(today, comingDays, comingMost) {
+	for _, run := range part.Days.Coming(today, when.ComingDays, comingMost) {
 		day := CalendarDay{Date: run.First.Format(time.DateOnly), Source: part.Source,
 			Name: strings.TrimPrefix(strings.TrimPrefix(run.Name, calendar), ": ")}
 		if run.Last.After(run.First) {
@@ -118,7 +121,7 @@ func (s *CalendarStory) Text(w *report.Writer) {
 	} else {
 		w.Heading("Coming days")
 		if len(s.Coming) == 0 {
-			w.Line("  none in the next %d days", comingDays)
+			w.Line("  none in the next %d days", when.ComingDays)
 		}
 		textDays(w, s.Coming)
 	}
@@ -127,7 +130,7 @@ func (s *CalendarStory) Text(w *report.Writer) {
 		for _, text := range s.Lost {
 			w.Line("  %s", w.Styled(text, report.Warn))
 		}
-		w.Line("  of the next %d days, these may be affected:", comingDays)
+		w.Line("  of the next %d days, these may be affected:", when.ComingDays)
 		if len(s.LostDays) == 0 {
 			w.Line("    none")
 		}

@@ -70,6 +70,10 @@ var _ = Describe("A freeze of which an event cannot be read", func() {
 		config.WarningHandlerWithContext = heard
 		warned, err := client.New(config, client.Options{Scheme: app.Scheme()})
 		Expect(err).NotTo(HaveOccurred())
+		again := &v1alpha1.Calendar{ObjectMeta: objectMeta("", "again")}
+		again.Spec.ICS = &v1alpha1.CalendarICS{Inline: strings.ReplaceAll(strings.SplitAfter(aLaunch, "inline: |\n")[1], "      ", "")}
+		Expect(warned.Create(ctx, again, client.DryRunAll)).To(Succeed())
+		Expect(heard.texts).To(ContainElement(HavePrefix(`spec.ics.inline: an event is ignored: "Launch", line 4: DTSTART`)))
 		for _, policy := range []client.Object{freeze, schedule} {
 			Eventually(func(g Gomega) string { // the manager learns of the calendar by a watch
 				heard.texts = nil
