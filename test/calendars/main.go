@@ -69,8 +69,9 @@ func run(ctx context.Context, seed uint64, count int) error {
 			late++
 			delete(theirs, "ical.js")
 		}
+		// No row explains that both list the same days of a rule. RDATEs and moved occurrences are no days of the rule.
 		listed, _ := theirs["rrule"].([]span)
-		agree := len(listed) > 0 && reflect.DeepEqual(theirs["rrule"], theirs["ical.js"]) // no row explains that both are wrong alike
+		agree := len(listed) > len(s.again)+len(s.moved) && reflect.DeepEqual(theirs["rrule"], theirs["ical.js"])
 		for library, spans := range theirs {
 			if !reflect.DeepEqual(spans, any(ours)) && (agree || !explained(rows, library, s)) {
 				bad++
