@@ -1,5 +1,5 @@
 // Command calendars compares the occurrences of random calendar files with two other implementations, the npm packages rrule (the
-// starts of rules) and ical.js (all of it). Each difference must be explained by a row of docs/calendars.md, and each row be used.
+// starts of rules) and ical.js (all of it). Each difference must be explained by a row of docs/calendars.md.
 package main
 
 import (
@@ -7,6 +7,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -81,16 +82,13 @@ func run(ctx context.Context, seed uint64, count int) error {
 	}
 	for _, r := range rows {
 		fmt.Printf("%5d differences of %-7s explained: %s\n", r.used, r.library, strings.Join(r.kinds, ", "))
-		if r.used == 0 {
-			bad++
-		}
 	}
 	fmt.Printf("%5d files had no answer of ical.js within %s\n", late, patience)
 	if late > count/10 {
-		bad++
+		return errors.New("too many files had no answer: try again on an idle machine")
 	}
 	if bad > 0 {
-		return fmt.Errorf("%d differences without explanation, or explanations without difference: see %s", bad, table)
+		return fmt.Errorf("%d differences without explanation: see %s", bad, table)
 	}
 	fmt.Printf("%d files agree with %s, but for the explained differences\n", count, strings.Join(pinned, " and "))
 	return nil
