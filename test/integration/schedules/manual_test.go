@@ -49,7 +49,7 @@ var _ = Describe("A manual change at night", func() {
 		scene.Scale(ns, "web", 5)
 		Eventually(scene.TargetsOf(ns, "nights")).Should(HaveField("Overridden", BeEquivalentTo(1)))
 		scene.Scale(ns, "web", 0)
-		suite.Still(scene.TargetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Overridden: 1}))
+		Eventually(scene.TargetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, AlreadyAsleep: 1}))
 		clock.SetTime(scene.Dawn)
 		Eventually(scene.Ledger(ns, "web")).Should(BeEmpty())
 		Expect(scene.Replicas(ns, "web")(Default)).To(BeEquivalentTo(0))
