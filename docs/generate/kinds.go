@@ -131,17 +131,15 @@ func asleep(spec *v1alpha1.AdapterSpec) string {
 	return joinNonEmpty("; else ", variants(spec.Suspend), strings.Join(counts, "; "))
 }
 
-// unable returns the objects whose size does not change.
+// unable returns the reasons why objects keep their size, each once.
 func unable(all []v1alpha1.Unable) string {
-	var texts []string
+	var reasons []string
 	for _, u := range all {
-		text := "if " + predicates(u.When) + ": " + u.Because
-		if len(u.Claims) > 0 {
-			text += fmt.Sprintf(" (%s)", strings.ToLower(strings.Trim(fmt.Sprint(u.Claims), "[]")))
+		if !slices.Contains(reasons, u.Because) {
+			reasons = append(reasons, u.Because)
 		}
-		texts = append(texts, text)
 	}
-	return strings.Join(texts, "; ")
+	return strings.Join(reasons, "; ")
 }
 
 // variants returns the fields that variants write, and on which objects.
