@@ -7,7 +7,6 @@ import (
 
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
-	"flyball.dev/flyball/engine/policy/schedule"
 )
 
 // kindsFile is the helper file of the chart that lists the kinds of policies.
@@ -27,12 +26,9 @@ var kindLists = []struct {
 		func(k policy.Kind) bool { return !k.ClusterScoped && !k.Restricts }},
 	{"policies.admin", "Namespaced kinds that only the role admin may write.",
 		func(k policy.Kind) bool { return !k.ClusterScoped && k.Restricts }},
-	{"policies.waking", "Kinds with the verb wake, which allows to keep their targets awake.", wakes},
 }
 
 func guarded(k policy.Kind) bool { return k.Restricts && k.ActsOnTargets() }
-
-func wakes(k policy.Kind) bool { return k.Name == schedule.Kind || k.Name == schedule.ClusterKind }
 
 // kindsTemplate returns the text of kindsFile.
 func kindsTemplate() []byte {

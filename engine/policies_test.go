@@ -16,8 +16,8 @@ var policyUsers = map[string][]string{
 	"deletioncost": nil,
 	"trigger":      nil,
 	"tortoise":     nil,
-	// the wake API writes the annotation by which a schedule is kept awake
-	"schedule": {"engine/wake", "engine/admit/wakes"},
+	"schedule":     nil,
+	"override":     nil,
 	// freezes judge the changes of other writers, so the webhook is their actuator
 	"freeze": {"engine/world", "engine/decide", "engine/admit", "engine/controller/freezes", "cmd/flyball-manager/app"},
 }

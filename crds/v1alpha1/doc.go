@@ -22,6 +22,8 @@ func AddToScheme(s *runtime.Scheme) error {
 		&Calendar{}, &CalendarList{},
 		&Schedule{}, &ScheduleList{},
 		&ClusterSchedule{}, &ClusterScheduleList{},
+		&Override{}, &OverrideList{},
+		&ClusterOverride{}, &ClusterOverrideList{},
 		&Trigger{}, &TriggerList{},
 		&ClusterTrigger{}, &ClusterTriggerList{},
 		&DeletionCost{}, &DeletionCostList{},
@@ -47,20 +49,10 @@ func AddToScheme(s *runtime.Scheme) error {
 const (
 	// AnnotationLedger has, on a target, the original of each changed field (see package workload).
 	AnnotationLedger = "flyball.dev/ledger"
-	// AnnotationAwakeUntil keeps a target, the targets of a namespace or the targets of a policy awake until an RFC
-	// 3339 instant, a date and time in the policy's zone, or the end of a date.
-	AnnotationAwakeUntil = "flyball.dev/awake-until"
 	// AnnotationTunedBy is set on a pod created with other requests than its template. Its value is the policy.
 	AnnotationTunedBy = "flyball.dev/tuned-by"
 	// AnnotationBoost says, on a pod that was created with more CPU for its start, until when, and what its containers come down to then.
 	AnnotationBoost = "flyball.dev/startup-boost"
-	// AnnotationAwakeReason is the reason for AnnotationAwakeUntil. Flyball does not read it.
-	AnnotationAwakeReason = "flyball.dev/awake-reason"
-	// AnnotationHoldUntil on a target asks to hold it, if its adapter can, until that instant. The value is an instant in the form of
-	// AnnotationAwakeUntil.
-	AnnotationHoldUntil = "flyball.dev/hold-until"
-	// AnnotationHoldReason is the reason for AnnotationHoldUntil. Flyball does not read it.
-	AnnotationHoldReason = "flyball.dev/hold-reason"
 	// FinalizerRestore keeps a policy or an adapter until all its changes are restored.
 	FinalizerRestore = "flyball.dev/restore"
 	// LabelExclude with the value true excludes an object from every policy whose `exclude` has its default. Freezes,
@@ -84,9 +76,6 @@ const (
 	// ConditionConflicting (negative): another policy makes a different claim on a target, and no priority decides
 	// between them. If a priority decides, the condition is false with the reason Overruled.
 	ConditionConflicting = "Conflicting"
-	// ConditionAnnotationIgnored (negative): annotations for the policy are invalid and ignored. The condition exists
-	// only as long as that is so.
-	ConditionAnnotationIgnored = "AnnotationIgnored"
 	// ConditionOwnersHeld: the owners of the targets are held. The condition exists only with holdOwner.
 	ConditionOwnersHeld = "OwnersHeld"
 	// ConditionEventsIgnored (negative): events of a calendar's file cannot be read and are ignored. A calendar and the policies

@@ -43,12 +43,6 @@ type AgeRule struct {
 	AsleepAfter Duration `json:"asleepAfter"`
 }
 
-// WakeRule limits what the wake API may do with the targets of a schedule.
-type WakeRule struct {
-	// MaxDuration is the longest time for which one call of the wake API keeps a target awake, for example 12h.
-	MaxDuration Duration `json:"maxDuration"`
-}
-
 // BoundsValue is a range for an autoscaler; an omitted end keeps the object's own, and none is raised above the object's own.
 // +kubebuilder:validation:XValidation:rule="has(self.min) || has(self.max)",message="give min, max or both"
 // +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || self.min <= self.max",message="min must not be above max"
@@ -258,9 +252,9 @@ type ScheduleRules struct {
 	// +optional
 	// +kubebuilder:default=Respect
 	OnManualChange ManualChange `json:"onManualChange,omitempty"`
-	// Wake limits the wake API. Annotations that people write with the rights of their own are not limited.
+	// Overrides limits the Overrides to which the schedule yields. Default: all.
 	// +optional
-	Wake *WakeRule `json:"wake,omitempty"`
+	Overrides *OverrideBounds `json:"overrides,omitempty"`
 	// Suspend stops the policy in its present state: sleeping targets stay asleep, awake targets stay awake.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`

@@ -212,7 +212,7 @@ func TestAnAdapterEditedMeanwhile(t *testing.T) {
 // TestAForgedLedger checks that a writer of annotations cannot use Flyball's rights by a forged ledger.
 func TestAForgedLedger(t *testing.T) {
 	a := compiled(t, deploymentYAML, Keys{})
-	for _, pointer := range []string{"/spec", "/metadata/name", "/metadata/annotations", "/metadata/annotations/flyball.dev~1awake-until",
+	for _, pointer := range []string{"/spec", "/metadata/name", "/metadata/annotations", "/metadata/annotations/flyball.dev~1tuned-by",
 		"/metadata/ownerReferences/0",
 		"/status/x", "/kind"} {
 		r := rendered(t, a, withLedger(t, `{}`, entry(pointer, `"forged"`, "")), workload.Plan{})

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -94,13 +93,13 @@ func TestObserveReadsTheStateOfAnObject(t *testing.T) {
 }
 
 func TestObserveIdentity(t *testing.T) {
-	a := compiled(t, cronJobYAML, Keys{Match: []string{"team"}})
+	a := compiled(t, cronJobYAML, Keys{Match: []string{"team", "example.com/a"}})
 	got := a.Observe(projected(t, a, []byte(`{"metadata":{"name":"n","namespace":"s","creationTimestamp":"2026-03-02T20:00:00Z",`+
-		`"labels":{"b":"2","a":"1"},"annotations":{"team":"x","other":"y","flyball.dev/awake-until":"2026-03-03T00:00:00Z"}}}`)))
+		`"labels":{"b":"2","a":"1"},"annotations":{"team":"x","other":"y","example.com/a":"b"}}}`)))
 	want := workload.Observed{
 		Ref: workload.Ref{GroupKind: a.GroupKind(), Namespace: "s", Name: "n"}, Created: time.Date(2026, 3, 2, 20, 0, 0, 0, time.UTC),
 		Labels:      workload.Pairs{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}},
-		Annotations: workload.Pairs{{Key: v1alpha1.AnnotationAwakeUntil, Value: "2026-03-03T00:00:00Z"}, {Key: "team", Value: "x"}},
+		Annotations: workload.Pairs{{Key: "example.com/a", Value: "b"}, {Key: "team", Value: "x"}},
 		CanSuspend:  true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

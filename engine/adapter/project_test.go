@@ -18,18 +18,18 @@ import (
 const nodeSetsDoc = `{"metadata":{"name":"es","namespace":"shop","uid":"u-1","resourceVersion":"42","generation":3,
   "creationTimestamp":"2026-03-02T20:00:00Z","deletionTimestamp":"2026-03-02T21:00:00Z",
   "labels":{"tier":"front","app":"es"},
-  "annotations":{"team":"search","z\u002f1":"\u00e9","flyball.dev/awake-until":"2026-03-03T00:00:00Z","other":"x"},
+  "annotations":{"team":"search","z\u002f1":"\u00e9","example.com/a":"b","other":"x"},
   "ownerReferences":[{"apiVersion":"v1","kind":"A","name":"a"},{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"rs","controller":true}]},
  "spec":{"nodeSets":[{"name":"hot","count":3},{"name":"cold"}]}}`
 
 func TestProjectionKeepsOnlyUsedFields(t *testing.T) {
-	a := compiled(t, elasticYAML, Keys{Match: []string{"team", "z/1", "absent"}})
+	a := compiled(t, elasticYAML, Keys{Match: []string{"team", "z/1", "absent", "example.com/a"}})
 	got := projected(t, a, []byte(nodeSetsDoc))
 	want := &workload.Object{
 		Name: "es", Namespace: "shop", UID: "u-1", ResourceVersion: "42", Generation: 3, Created: 1772481600, Deleting: true,
 		Labels: workload.Pairs{{Key: "app", Value: "es"}, {Key: "tier", Value: "front"}},
 		Annotations: workload.Pairs{
-			{Key: v1alpha1.AnnotationAwakeUntil, Value: "2026-03-03T00:00:00Z"}, {Key: "team", Value: "search"}, {Key: "z/1", Value: "é"},
+			{Key: "example.com/a", Value: "b"}, {Key: "team", Value: "search"}, {Key: "z/1", Value: "é"},
 		},
 		Owner: &workload.Owner{GroupKind: schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, Name: "rs"},
 		// .metadata.annotations, and the pause annotation inside it

@@ -50,10 +50,6 @@ func TestDecisionsOfASingleTarget(t *testing.T) {
 			change: func(w *small, _ *decide.Kind) { w.namespaces["shop"] = decide.Namespace{Terminating: true} }},
 		{reason: "an unknown namespace keeps all values", asleep: true, now: noon, opinions: 1,
 			change: func(w *small, _ *decide.Kind) { w.namespaces["shop"] = decide.Namespace{Unknown: true} }},
-		{reason: "a namespace kept awake", now: evening, opinions: 1, wake: evening.Add(time.Hour),
-			change: func(w *small, _ *decide.Kind) {
-				w.namespaces["shop"] = decide.Namespace{AwakeUntil: evening.Add(time.Hour).Format(time.RFC3339)}
-			}},
 		{reason: "an adapter on its way out gives back", asleep: true, now: evening, direction: workload.DirectionUp,
 			writes: []string{`"replicas":3`}, opinions: 1,
 			change: func(_ *small, k *decide.Kind) { k.Releasing = true }},

@@ -50,7 +50,8 @@ func TestAutoscalersWithAnOffSwitchAreHeldBesideASleepingTarget(t *testing.T) {
 	later := evening.Add(time.Hour)
 	held := scaledOf(frozen, kedaEntry("paused", "true", nights))
 	atZero := webAt(0, entry("replicas", "3", "0", nights))
-	awake := strings.Replace(webAt(3), `"metadata":{`, `"metadata":{"annotations":{"flyball.dev/awake-until":"2026-03-03T06:00:00Z"},`, 1)
+	awake := order("demo", v1alpha1.OverrideAwake, -1, 10)
+	awake.Spec.Target.Names = []string{"web"}
 	others := workload.Policy{Kind: nights.Kind, Namespace: "shop", Name: "others"}
 	for _, tc := range []struct {
 		reason   string
@@ -87,9 +88,9 @@ func TestAutoscalersWithAnOffSwitchAreHeldBesideASleepingTarget(t *testing.T) {
 		{"half of the target is to wake", noon, []policy.Object{ofKinds(half(), "nights", web.GroupKind)},
 			[]string{webAt(2, entry("replicas", "3", "2", nights)), paused(held, "True")}, "", `"replicas":3`, workload.Ref{}, workload.Ref{}, false,
 			false},
-		{"the target is kept awake by hand", evening, []policy.Object{nightly(0)}, []string{awake, scaledOf("")}, "", "", workload.Ref{},
+		{"the target is kept awake by hand", evening, []policy.Object{nightly(0), awake}, []string{webAt(3), scaledOf("")}, "", "", workload.Ref{},
 			workload.Ref{}, false, false},
-		{"the target was woken by hand", later, []policy.Object{nightly(0)}, []string{awake, held}, `"autoscaling.keda.sh/paused":null`, "",
+		{"the target was woken by hand", later, []policy.Object{nightly(0), awake}, []string{webAt(3), held}, `"autoscaling.keda.sh/paused":null`, "",
 			workload.Ref{}, workload.Ref{}, false, false},
 		{"the owner has parked the target at five", evening, []policy.Object{nightly(0)}, []string{webAt(5), scaledOf(parked + `"5",`)},
 			parked + `"0"`, `"replicas":0`, web, workload.Ref{}, true, true},

@@ -56,14 +56,6 @@ func deploymentRef(name string) workload.Ref {
 	return workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: name}
 }
 
-func awakeUntil(manifest, until string) string {
-	if !strings.Contains(manifest, `"annotations":{`) {
-		manifest = strings.Replace(manifest, `"generation":1`, `"generation":1,"annotations":{}`, 1)
-	}
-	return strings.Replace(strings.Replace(manifest, `"annotations":{`, fmt.Sprintf(`"annotations":{"flyball.dev/awake-until":%q,`, until), 1),
-		",}", "}", 1)
-}
-
 func TestTargetsAreDecidedInTheOrderOfWaves(t *testing.T) {
 	db, late, broken := tiered("db", "db", 1, 1, ""), tiered("db", "db", 1, 0, ""),
 		strings.Replace(sleeping("db", "db"), `\"was\":1`, `\"was\":`, 1)
@@ -85,6 +77,8 @@ func TestTargetsAreDecidedInTheOrderOfWaves(t *testing.T) {
 		// through.
 		waits string
 		until time.Time
+		// override keeps web awake.
+		override bool
 	}{
 		{reason: "the first wave wakes at once", objects: []string{sleeping("db", "db"), sleeping("web", "")}, of: "db", now: morning},
 		{reason: "the rest waits until it is written", objects: []string{sleeping("db", "db"), sleeping("web", "")}, of: "web", now: morning,
@@ -102,7 +96,7 @@ func TestTargetsAreDecidedInTheOrderOfWaves(t *testing.T) {
 		{reason: "what has become unready later puts nothing to sleep", objects: []string{late, tiered("web", "", 3, 3, "")}, of: "web",
 			now: morning},
 		{reason: "an object kept awake at night waits for none that goes on sleeping", of: "web", now: morning.Add(-time.Hour),
-			objects: []string{sleeping("db", "db"), awakeUntil(sleeping("web", ""), "2026-03-03T09:00:00Z")}},
+			objects: []string{sleeping("db", "db"), sleeping("web", "")}, override: true},
 		{reason: "the values of a deleted policy are given back at once", of: "web", now: morning,
 			objects: []string{late, strings.ReplaceAll(sleeping("web", ""), "Schedule/shop/nights", "Trigger/shop/peak")}},
 		{reason: "an object that its owner has at zero is ready", objects: []string{tiered("db", "db", 0, 0, ""), sleeping("web", "")}, of: "web",
@@ -160,10 +154,16 @@ func TestTargetsAreDecidedInTheOrderOfWaves(t *testing.T) {
 			change:  func(s *v1alpha1.Schedule) { s.Spec.AsleepAs = &v1alpha1.AsleepAs{Hold: new(true)} },
 			objects: []string{db, held}},
 		{reason: "one kept awake does not keep the first awake", of: "db", now: evening,
-			objects: []string{db, awakeUntil(tiered("web", "", 3, 1, ""), "2026-03-03T09:00:00Z")}},
+			objects: []string{db, tiered("web", "", 3, 1, "")}, override: true},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
-			m := memory(t, []policy.Object{inOrder(tc.change)}, tc.objects...)
+			policies := []policy.Object{inOrder(tc.change)}
+			if tc.override {
+				o := order("demo", v1alpha1.OverrideAwake, -1, 100)
+				o.Spec.Target.Names = []string{"web"}
+				policies = append(policies, o)
+			}
+			m := memory(t, policies, tc.objects...)
 			v := decide.Target(m, deploymentRef(tc.of), tc.now, nil)
 			got := v.Gate.Reason
 			if v.Gate.Order != nil {

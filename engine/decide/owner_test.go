@@ -139,9 +139,8 @@ func TestOwnerIsHeldWhileATargetSleeps(t *testing.T) {
 		{"an Application for another cluster", []policy.Object{nights},
 			[]string{one, strings.Replace(applicationOf("", automated, "one"), "https://kubernetes.default.svc", "https://remote.example.com", 1)},
 			[]string{sleep("20:00", "one"), wake("06:00", "one")}},
-		{"a target that stays awake by annotation", []policy.Object{nights},
-			[]string{worldtest.Deployment("one", 3, `,"annotations":{"flyball.dev/awake-until":"2026-03-09T00:00:00Z"}`),
-				applicationOf("", automated, "one")}, nil},
+		{"a target that an Override keeps awake", []policy.Object{nights, order("demo", v1alpha1.OverrideAwake, -100, 300)},
+			[]string{one, applicationOf("", automated, "one")}, nil},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, written(t, memory(t, tc.policies, tc.objects...))); diff != "" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
@@ -120,7 +121,7 @@ func (v *Verdict) sizeFirst(k *Kind, obj *workload.Object) {
 }
 
 // merge collects the claims of all policies on an object, and merges them. They include the claims because of its
-// autoscalers and its scale target, and the claim of the annotation hold-until.
+// autoscalers and its scale target.
 func (d decider) merge(k *Kind, obj *workload.Object, story *Story) Verdict {
 	a := d.ask(k, obj, story)
 	v := Verdict{Opinions: a.opinions, Wake: a.wake}
@@ -144,10 +145,6 @@ func (d decider) merge(k *Kind, obj *workload.Object, story *Story) Verdict {
 
 	fromOwned, wake := d.fromOwned(k, obj)
 	intents, v.Wake = append(intents, fromOwned...), timeline.Earliest(v.Wake, wake)
-
-	v.Asked = d.asked(k, obj)
-	v.Asked.addTo(story)
-	intents, v.Wake = append(intents, v.Asked.claim()...), timeline.Earliest(v.Wake, v.Asked.Until)
 
 	v.Opinions = append(v.Opinions, d.opinionsOnBehalf(slices.Concat(onBehalf, fromGoverned, fromOwned), v.Opinions)...)
 	v.Opinions = append(v.Opinions, d.opinionsOfFormerPolicies(k, obj, v.Opinions)...)
@@ -197,30 +194,70 @@ func (d decider) askSelecting(k *Kind, obj *workload.Object, ns Namespace, a *an
 	case own != "":
 		story.add("ask", "no policy: "+own)
 	}
-	var in *pipeline.Input
-	d.w.EachPolicyFor(k.GroupKind, obj, ns.Labels, func(p *Policy) {
-		if !p.Selects(k, obj, ns.Labels) {
-			return
-		}
-		if own != "" {
+	policies := d.selecting(k, obj, ns)
+	if own != "" {
+		for _, p := range policies {
 			a.opinions = append(a.opinions, Opinion{Policy: p, Class: workload.ClassKeep, Alone: own})
-			return
 		}
-		if in == nil {
-			governors := d.w.Governors(k.Ref(obj))
-			in, controlled = d.input(k, obj, ns, len(governors) > 0), d.control(k, obj, governors)
-		}
+	}
+	if own != "" || len(policies) == 0 {
+		return
+	}
+	governors := d.w.Governors(k.Ref(obj))
+	in := d.input(k, obj, len(governors) > 0)
+	controlled = d.control(k, obj, governors)
+	d.addOverrides(in, policies, k, obj)
+	for _, p := range policies {
 		why := p.leaves(k, obj, controlled)
-		if why != "" && controlled.Follows {
+		switch o := p.Override; {
+		case why != "" && controlled.Follows:
 			story.add("ask", "no policy: "+why)
-			return
-		}
-		if why != "" {
+		case why != "":
 			a.opinions = append(a.opinions, Opinion{Policy: p, Class: workload.ClassKeep, Alone: why, Control: controlled})
-			return
+		case o != nil && (!o.IsActive(d.now) || o.Effect == v1alpha1.OverrideAwake && len(in.Bounds) == 0):
+			// The order is over, or nothing puts the object to sleep.
+		default:
+			a.askPolicy(p, in, story)
 		}
-		a.askPolicy(p, in, story)
+	}
+}
+
+// selecting returns the policies that select an object, in the order of the World.
+func (d decider) selecting(k *Kind, obj *workload.Object, ns Namespace) []*Policy {
+	policies := make([]*Policy, 0, 16)
+	d.w.EachPolicyFor(k.GroupKind, obj, ns.Labels, func(p *Policy) {
+		if p.Selects(k, obj, ns.Labels) {
+			policies = append(policies, p)
+		}
 	})
+	return policies
+}
+
+// addOverrides adds the orders about an object to the input, and the limits of the schedules among its policies. An order to
+// keep a scaled object awake concerns its autoscalers too: an autoscaler that sleeps would put the object to sleep.
+func (d decider) addOverrides(in *pipeline.Input, policies []*Policy, k *Kind, obj *workload.Object) {
+	add := func(p *Policy) {
+		if o := p.Override; o != nil && o.IsActive(d.now) && !slices.ContainsFunc(in.Overrides,
+			func(known pipeline.Override) bool { return known.By == o.By }) {
+			in.Overrides = append(in.Overrides, *o)
+		}
+	}
+	for _, p := range policies {
+		add(p)
+	}
+	if tk, governed := d.governed(k, obj); governed != nil {
+		labels := d.namespace(governed.Namespace).Labels
+		d.w.EachPolicyFor(tk.GroupKind, governed, labels, func(p *Policy) {
+			if p.Override != nil && p.Override.Effect == v1alpha1.OverrideAwake && p.Selects(tk, governed, labels) {
+				add(p)
+			}
+		})
+	}
+	for _, p := range policies {
+		if p.Bounds != nil && len(in.Overrides) > 0 {
+			in.Bounds = append(in.Bounds, *p.Bounds)
+		}
+	}
 }
 
 // Selects reports whether the policy selects an object and the kind has a capability that the policy needs. namespace
@@ -283,8 +320,8 @@ func (d decider) runsFlyball(k *Kind, obj *workload.Object) string {
 }
 
 // input returns the input of the pipelines for an object.
-func (d decider) input(k *Kind, obj *workload.Object, ns Namespace, governed bool) *pipeline.Input {
-	in := &pipeline.Input{Now: d.now, Target: k.Adapter.Observe(obj), NamespaceAwakeUntil: ns.AwakeUntil}
+func (d decider) input(k *Kind, obj *workload.Object, governed bool) *pipeline.Input {
+	in := &pipeline.Input{Now: d.now, Target: k.Adapter.Observe(obj)}
 	in.Target.Ref = k.Ref(obj)
 	_, in.Target.Governs = k.Adapter.Governs(obj)
 	in.Target.Governed = governed
@@ -301,7 +338,11 @@ func (a *answers) askPolicy(p *Policy, in *pipeline.Input, story *Story) {
 	o := Opinion{Policy: p, Class: workload.ClassKeep}
 	trace := story.newTrace()
 	d, err := p.Pipeline.Run(in, trace)
-	o.Err, o.Ignored = err, strings.Join(d.Ignored, "; ")
+	o.Err, o.Limited = err, strings.Join(d.Limited, "; ")
+	if p.Override != nil {
+		o.Yielding = d.Yielding
+		o.Reached = o.Limited == "" && (len(d.Yielding) > 0 || p.Override.Effect != v1alpha1.OverrideAwake)
+	}
 	story.answered(p.ID, trace, o.Err)
 	if o.Err != nil {
 		// The policy could not decide, so its values stay: they are neither changed nor restored.

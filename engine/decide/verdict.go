@@ -17,8 +17,11 @@ type Opinion struct {
 	Silent bool
 	// Err is the reason why the policy could not decide.
 	Err error
-	// Ignored lists the unreadable annotations that the policy ignores. Empty means none.
-	Ignored string
+	// Limited lists the reasons why an Override has no effect, or not the whole effect, on the target. Empty means none.
+	Limited string
+	// Reached is true if an Override in force has its whole effect on the target. Yielding lists the schedules that yield.
+	Reached  bool
+	Yielding []workload.Policy
 	// Alone is the reason why the policy is not asked although it selects the object: Flyball itself runs in the object,
 	// or Control puts the object back. Empty means that the policy is asked.
 	Alone   string
@@ -81,8 +84,6 @@ type Verdict struct {
 	// Opinions has one element for each policy involved with the object.
 	Opinions []Opinion
 	Plan     workload.Plan
-	// Asked is the hold by annotation.
-	Asked Asked
 	// Conflicts lists the losing claims.
 	Conflicts []pipeline.Conflict
 	// Wake is the earliest instant at which the answer can change without an event. Zero means never.

@@ -90,8 +90,6 @@ type Policy struct {
 // Namespace has the facts about a namespace that decisions use.
 type Namespace struct {
 	Labels workload.Pairs
-	// AwakeUntil is the value of the annotation awake-until. It is empty without this annotation.
-	AwakeUntil string
 	// Terminating is true while the namespace is being deleted. No policy then applies in it.
 	Terminating bool
 	// Unknown is true if the namespace has not been read yet or is gone. It is then unknown which policies select its

@@ -13,15 +13,15 @@ type Conflict struct {
 	Winner, Loser workload.Policy
 	// Facet is the disputed facet: size, min, max, hold, an amount (workload.Amount.String) or an annotation key.
 	Facet string
-	// Reason is the criterion of the winner: mandatory, awake-until, priority or capacity. For annotations it can also be
+	// Reason is the criterion of the winner: mandatory, override, priority or capacity. For annotations it can also be
 	// value, and for deletion costs also name.
 	Reason string
 }
 
-// Decided reports whether a user has decided the winner: by a priority, by awake-until or with a freeze. All other
+// Decided reports whether a user has decided the winner: by a priority, by an Override or with a freeze. All other
 // reasons only break a tie.
 func (c Conflict) Decided() bool {
-	return c.Reason == "mandatory" || c.Reason == "awake-until" || c.Reason == "priority"
+	return c.Reason == "mandatory" || c.Reason == "override" || c.Reason == "priority"
 }
 
 // facets returns the facets claimed by an intent.
@@ -124,7 +124,7 @@ func why(winner, loser *workload.Intent) string {
 	case winner.Mandatory:
 		return "mandatory"
 	case winner.Override:
-		return "awake-until"
+		return "override"
 	case winner.Priority != loser.Priority:
 		return "priority"
 	default:

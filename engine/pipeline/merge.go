@@ -8,7 +8,7 @@ import (
 )
 
 // Merge returns one plan for all intents, with the conflicts. Mandatory claims (suspend of a freeze) beat all others,
-// awake-until beats every priority, the higher priority wins, and at equal priority the larger capacity wins. The names
+// Overrides beat every priority, the higher priority wins, and at equal priority the larger capacity wins. The names
 // of the policies break a tie. The result depends neither on the order of the intents nor on repetition (Agreement is a
 // semilattice).
 func Merge(intents ...workload.Intent) (workload.Plan, []Conflict) {

@@ -19,8 +19,10 @@ type Input struct {
 	Now time.Time
 	// Target is the object with its owner's values.
 	Target workload.Observed
-	// NamespaceAwakeUntil is the annotation awake-until of the target's namespace; empty: absent.
-	NamespaceAwakeUntil string
+	// Overrides are the orders about the target that are in force. Bounds are the limits of the schedules that select the
+	// target; nil without an order.
+	Overrides []Override
+	Bounds    []Bounds
 	// Advice is the tuning advice for the target; nil: none (yet).
 	Advice *workload.Advice
 }
@@ -30,8 +32,10 @@ type Decision struct {
 	Intents []workload.Intent
 	// Wake is the earliest instant when the answer can change; zero: never.
 	Wake time.Time
-	// Ignored lists unreadable annotations, each with its object, its value and the valid forms.
-	Ignored []string
+	// Limited lists the reasons why an order has no effect, or not the whole effect, on the target. Yielding lists the
+	// schedules that yield to the order.
+	Limited  []string
+	Yielding []workload.Policy
 }
 
 // WakeAt brings Wake forward to t; a zero t is ignored.

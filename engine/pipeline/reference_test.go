@@ -221,7 +221,7 @@ func reason(winner, loser workload.Intent) string {
 	case winner.Mandatory:
 		return "mandatory"
 	case winner.Override:
-		return "awake-until"
+		return "override"
 	case winner.Priority != loser.Priority:
 		return "priority"
 	default:

@@ -3,6 +3,7 @@ package policy
 import (
 	"time"
 
+	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
@@ -22,6 +23,10 @@ type Extras struct {
 	// the policy no longer wants it, and loses its owner reference.
 	Template   *Template
 	LeavesMade bool
+	// Override is the order of a person about the targets.
+	Override *pipeline.Override
+	// Bounds are the limits within which the policy yields to orders. Nil: the policy never yields.
+	Bounds *pipeline.Bounds
 	// FieldOf returns the name of the field of the spec that asks for a facet ("min" or "max") at an instant; empty: none.
 	FieldOf func(now time.Time, facet string) string
 }
@@ -43,6 +48,8 @@ type Reporter interface {
 type Applied struct {
 	Target             workload.Ref
 	Min, Max, Replicas *int64
+	// Yielding names the schedules that yield on the target, for an Override.
+	Yielding string
 }
 
 // Judge judges changes of objects at admission.

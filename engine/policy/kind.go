@@ -2,6 +2,7 @@ package policy
 
 import (
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -126,6 +127,8 @@ type Meta struct {
 	Status *v1alpha1.PolicyStatus
 	// ChangesNothing is true if the object never changes a target and so needs no finalizer.
 	ChangesNothing bool
+	// Expires is the instant at which the manager deletes the object, because it has no effect any more; zero: never.
+	Expires time.Time
 	// Orphan is true if changed values stay when the object is deleted.
 	Orphan bool
 	// Calendars are the calendars named by the object.

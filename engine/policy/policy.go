@@ -113,7 +113,7 @@ func (p *Policy) Wants(c v1alpha1.Capability) bool { return slices.Contains(p.Ne
 
 // SetsValues reports whether the policy sets values on its targets without putting them to sleep or waking them.
 func (p *Policy) SetsValues() bool {
-	return p.Reporter != nil && p.Reporter.AppliedLimit() > 0 || p.Tuner != nil
+	return p.Override == nil && p.Reporter != nil && p.Reporter.AppliedLimit() > 0 || p.Tuner != nil
 }
 
 // Sleeps reports whether the policy puts targets to sleep. Their fields of the ready predicates are then kept in memory.

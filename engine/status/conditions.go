@@ -3,7 +3,6 @@ package status
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -131,11 +130,6 @@ func (v *view) fillConditions(st *v1alpha1.PolicyStatus) {
 	}
 	v.fillSelecting(st)
 	v.fillOwners(st, put)
-	if text := v.ignored(); text != "" {
-		put(v1alpha1.ConditionAnnotationIgnored, metav1.ConditionTrue, "Unreadable", text)
-	} else {
-		meta.RemoveStatusCondition(&st.Conditions, v1alpha1.ConditionAnnotationIgnored)
-	}
 	if v.lost != "" {
 		put(v1alpha1.ConditionEventsIgnored, metav1.ConditionTrue, "Unreadable", v.lost)
 	} else {
@@ -153,12 +147,6 @@ func (v *view) fillConditions(st *v1alpha1.PolicyStatus) {
 		reason := choose(len(v.counts.overruled) > 0, "Overruled", "None")
 		set(v1alpha1.ConditionConflicting, false, reason, list(v.counts.overruled, "no other policy asks for something else"))
 	}
-}
-
-// ignored returns the first few unreadable annotations; empty: none. An annotation of a namespace stands for
-// all its targets.
-func (v *view) ignored() string {
-	return firstFew(slices.Compact(slices.Sorted(maps.Values(v.counts.ignored))))
 }
 
 // firstFew joins the first few texts, and adds the number of the other texts.

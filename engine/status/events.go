@@ -113,11 +113,6 @@ func (s *Writer) announce(obj policy.Object, v *view, old, cur *v1alpha1.PolicyS
 			s.recorder.Eventf(obj, nil, corev1.EventTypeWarning, kind, "Decide", "%s", c.Message)
 		}
 	}
-	before := meta.FindStatusCondition(old.Conditions, v1alpha1.ConditionAnnotationIgnored)
-	if c := meta.FindStatusCondition(cur.Conditions, v1alpha1.ConditionAnnotationIgnored); c != nil &&
-		(before == nil || before.Message != c.Message) {
-		s.recorder.Eventf(obj, nil, corev1.EventTypeWarning, c.Type, "Decide", "%s", c.Message)
-	}
 	was := meta.FindStatusCondition(old.Conditions, v1alpha1.ConditionReady)
 	is := meta.FindStatusCondition(cur.Conditions, v1alpha1.ConditionReady)
 	switch {

@@ -41,7 +41,7 @@ func markOf(v *decide.Verdict, o decide.Opinion, out Outcome) TargetResult {
 	if f := v.Falling; f != nil {
 		m.Falling = fmt.Sprintf("since %s: %s", f.Since.Format(time.RFC3339), f.Why)
 	}
-	m.Ignored = o.Ignored
+	m.limit(o)
 	m.noteConflicts(v)
 	if o.Err != nil {
 		m.Failure = o.Err.Error()
@@ -63,6 +63,20 @@ func markOf(v *decide.Verdict, o decide.Opinion, out Outcome) TargetResult {
 		m.Override = ""
 	}
 	return m
+}
+
+// limit notes that an Override does not have its whole effect on a target, or which schedules yield to it.
+func (m *TargetResult) limit(o decide.Opinion) {
+	switch {
+	case o.Limited != "":
+		m.State, m.Override = Overridden, o.Limited
+	case o.Reached:
+		names := make([]string, len(o.Yielding))
+		for i, id := range o.Yielding {
+			names[i] = id.String()
+		}
+		m.Applied = Applied{Reached: true, Yielding: strings.Join(names, ", ")}
+	}
 }
 
 // markOfPods returns the state of a target under a policy that orders its pods. The outcome for the target

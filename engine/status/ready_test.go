@@ -49,7 +49,7 @@ func TestOverlapsDecidedByPriorityAreNoConflict(t *testing.T) {
 	}{
 		{nil, "False", "None", "no other policy asks for something else", 0},
 		{[]string{"priority"}, "False", "Overruled", "/shop/web: overruled by Schedule/shop/team on size (priority)", 0},
-		{[]string{"awake-until"}, "False", "Overruled", "/shop/web: overruled by Schedule/shop/team on size (awake-until)", 0},
+		{[]string{"override"}, "False", "Overruled", "/shop/web: overruled by Schedule/shop/team on size (override)", 0},
 		{[]string{"mandatory"}, "False", "Overruled", "/shop/web: overruled by Schedule/shop/team on size (mandatory)", 0},
 		{[]string{"capacity"}, "True", "OtherPolicy", "/shop/web: overruled by Schedule/shop/team on size (capacity)", 1},
 		{[]string{"value"}, "True", "OtherPolicy", "/shop/web: overruled by Schedule/shop/team on size (value)", 1},

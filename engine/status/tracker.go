@@ -46,9 +46,9 @@ type TargetResult struct {
 	// Failure is the error. Waiting is the obstacle. Falling is the part of falling asleep that is not done. Contested is
 	// the other writer that resets the value. Conflict is the policy with a different claim of equal rank. Overruled is the
 	// policy with a different claim if a priority decides. Unable is the impossible part of the claim. Override is the
-	// reason why the policy lost. Ignored lists unreadable annotations. A Tracker keeps only one of Failure, Waiting,
+	// reason why the policy lost. A Tracker keeps only one of Failure, Waiting,
 	// Falling, Unable and Override: the text that belongs to State.
-	Failure, Waiting, Falling, Contested, Conflict, Overruled, Unable, Override, Ignored string
+	Failure, Waiting, Falling, Contested, Conflict, Overruled, Unable, Override string
 	// Control is the control of a target left alone because of a missing adapter.
 	Control decide.Control
 	// Applied are the values in place.
@@ -56,7 +56,12 @@ type TargetResult struct {
 }
 
 // Applied are a policy's values in place on a target, as text; empty: none.
-type Applied struct{ Min, Max, Replicas string }
+type Applied struct {
+	Min, Max, Replicas string
+	// Reached is true if an Override has its effect on the target. Yielding names the schedules that yield.
+	Reached  bool
+	Yielding string
+}
 
 // Tracker counts the targets of each policy by state, keeps the messages of some targets, and measures the lag of
 // transitions. It collects the policies with a status that may be outdated.
@@ -241,10 +246,10 @@ func recordUnder(records []record, id workload.Policy) record {
 type counts struct {
 	counts [stateCount]int32
 	// unseen is the number of pending targets not decided yet.
-	unseen                                                                                   int32
-	failures, waiting, falling, contested, conflicts, overruled, unable, overridden, ignored map[workload.Ref]string
-	applied                                                                                  map[workload.Ref]Applied
-	controlled                                                                               map[workload.Ref]decide.Control
+	unseen                                                                          int32
+	failures, waiting, falling, contested, conflicts, overruled, unable, overridden map[workload.Ref]string
+	applied                                                                         map[workload.Ref]Applied
+	controlled                                                                      map[workload.Ref]decide.Control
 	// delayed is the reason why the policy, being deleted, is not gone yet.
 	delayed string
 }
@@ -255,7 +260,7 @@ func newCounts() *counts {
 		contested: map[workload.Ref]string{},
 		conflicts: map[workload.Ref]string{}, overruled: map[workload.Ref]string{}, unable: map[workload.Ref]string{},
 		overridden: map[workload.Ref]string{},
-		ignored:    map[workload.Ref]string{}, applied: map[workload.Ref]Applied{}, controlled: map[workload.Ref]decide.Control{},
+		applied:    map[workload.Ref]Applied{}, controlled: map[workload.Ref]decide.Control{},
 	}
 }
 
@@ -265,7 +270,7 @@ func (t *counts) copy() counts {
 	c.failures, c.waiting, c.contested = maps.Clone(t.failures), maps.Clone(t.waiting), maps.Clone(t.contested)
 	c.conflicts, c.overruled, c.unable, c.overridden = maps.Clone(t.conflicts), maps.Clone(t.overruled), maps.Clone(t.unable),
 		maps.Clone(t.overridden)
-	c.falling, c.ignored = maps.Clone(t.falling), maps.Clone(t.ignored)
+	c.falling = maps.Clone(t.falling)
 	c.controlled = maps.Clone(t.controlled)
 	c.applied = nil
 	return c
@@ -313,7 +318,6 @@ func (t *counts) move(ref workload.Ref, from record, m TargetResult) bool {
 	changed = put(t.unable, ref, m.Unable) || changed
 	changed = put(t.overridden, ref, m.Override) || changed
 	changed = put(t.overruled, ref, m.Overruled) || changed
-	changed = put(t.ignored, ref, m.Ignored) || changed
 	changed = put(t.applied, ref, m.Applied) || changed
 	changed = put(t.controlled, ref, m.Control) || changed
 	return put(t.conflicts, ref, m.Conflict) || changed

@@ -267,6 +267,7 @@ func (s *Writer) fillOwnPart(obj policy.Object, p *world.Policy, state policy.St
 			for _, n := range first(t.applied, limit) {
 				applied = append(applied, policy.Applied{
 					Target: n.ref, Min: numberIn(n.said.Min), Max: numberIn(n.said.Max), Replicas: numberIn(n.said.Replicas),
+					Yielding: n.said.Yielding,
 				})
 			}
 		})

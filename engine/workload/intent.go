@@ -75,7 +75,7 @@ type Intent struct {
 	By       Policy
 	Class    Class
 	Priority int32
-	// Override beats every priority: flyball.dev/awake-until and flyball.dev/hold-until.
+	// Override beats every priority: a claim of an Override, or on an object because of another object's sleep.
 	Override bool
 	// Mandatory beats every priority and Override: no other policy wakes a target suspended by a freeze.
 	Mandatory bool

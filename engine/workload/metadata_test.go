@@ -11,7 +11,7 @@ import (
 
 func TestMetadataIsReadFromJSON(t *testing.T) {
 	const full = `{"apiVersion":"v1","kind":"Pod","metadata":{
-		"annotations":{"flyball.dev/awake-until":"2026-01-01T00:00:00Z","kubectl.kubernetes.io/last-applied-configuration":"{\"a\":1}","quo\"te":"x"},
+		"annotations":{"example.com/until":"2026-01-01T00:00:00Z","kubectl.kubernetes.io/last-applied-configuration":"{\"a\":1}","quo\"te":"x"},
 		"creationTimestamp":"2026-01-02T03:04:05Z","deletionTimestamp":"2026-02-02T03:04:05Z","generation":7,
 		"labels":{"tier":"front","app":"w\u00e9b"},"managedFields":[{"manager":"x","fieldsV1":{"f:metadata":{"f:name":{}}}}],
 		"name":"web-1","namespace":"shop","ownerReferences":[
@@ -25,12 +25,12 @@ func TestMetadataIsReadFromJSON(t *testing.T) {
 		err  string
 	}{
 		"everything": {
-			raw: full, keys: []string{"flyball.dev/awake-until", `quo"te`, "missing"},
+			raw: full, keys: []string{"example.com/until", `quo"te`, "missing"},
 			want: &Object{
 				Namespace: "shop", Name: "web-1", UID: "u-1", ResourceVersion: "42", Generation: 7,
 				Created: 1767323045, Deleting: true,
 				Labels:      Pairs{{Key: "app", Value: "wéb"}, {Key: "tier", Value: "front"}},
-				Annotations: Pairs{{Key: "flyball.dev/awake-until", Value: "2026-01-01T00:00:00Z"}, {Key: `quo"te`, Value: "x"}},
+				Annotations: Pairs{{Key: "example.com/until", Value: "2026-01-01T00:00:00Z"}, {Key: `quo"te`, Value: "x"}},
 				Owner:       &Owner{GroupKind: schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, Name: "web"},
 			},
 		},

@@ -328,7 +328,7 @@ func (s *Snapshot) Namespace(name string) decide.Namespace {
 	if obj == nil {
 		return decide.Namespace{Unknown: true}
 	}
-	return decide.Namespace{Labels: obj.Labels, Terminating: obj.Deleting, AwakeUntil: obj.Annotations.Get(v1alpha1.AnnotationAwakeUntil)}
+	return decide.Namespace{Labels: obj.Labels, Terminating: obj.Deleting}
 }
 
 // Freezes implements decide.World.

@@ -29,6 +29,13 @@ func (v *visitor) tabTo(selector string) {
 	Fail("the key Tab does not lead to " + selector)
 }
 
+// overrides returns the Overrides of a namespace.
+func overrides(ns string) []v1alpha1.Override {
+	var list v1alpha1.OverrideList
+	Expect(env.Client.List(ctx, &list, client.InNamespace(ns))).To(Succeed())
+	return list.Items
+}
+
 var _ = Describe("A browser", func() {
 	var ns string
 	BeforeEach(func() {
@@ -88,16 +95,16 @@ var _ = Describe("A browser", func() {
 		Eventually(asleep).Should(BeTrue())
 		v := visit("alice", "-n", ns)
 		v.tabTo(`.group .name a`)
-		v.do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(`form[aria-label="Keep awake"]`))
+		v.do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(`form[aria-label="Override schedules"]`))
 		v.tabTo(`input[name=reason]`)
 		v.do(chromedp.KeyEvent("month's end"))
-		v.tabTo(`form[aria-label="Keep awake"] button`)
+		v.tabTo(`form[aria-label="Override schedules"] button`)
 		v.do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(`input[name=confirmed] ~ button`))
 		Expect(v.text()).To(And(ContainSubstring("Nothing was written yet"), ContainSubstring("kubectl flyball wake deployment.apps/web")))
-		Expect(web().Annotations).NotTo(HaveKey(v1alpha1.AnnotationAwakeUntil))
+		Expect(overrides(ns)).To(BeEmpty())
 		Expect(eval[string](v, `document.activeElement.textContent`)).To(Equal("Confirm"))
 		v.do(chromedp.KeyEvent(kb.Enter))
-		Eventually(func() map[string]string { return web().Annotations }).Should(HaveKeyWithValue(v1alpha1.AnnotationAwakeReason, "month's end"))
+		Eventually(func() []v1alpha1.Override { return overrides(ns) }).Should(ConsistOf(HaveField("Spec.Reason", "month's end")))
 		Eventually(asleep).Should(BeFalse())
 		Expect(v.open("/target/Deployment.apps/" + ns + "/web")).To(ContainSubstring("End the time awake"))
 	})
@@ -196,8 +203,8 @@ var _ = Describe("A browser", func() {
 
 	It("shows hostile texts as texts", func() {
 		apply(
-			`{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: NS, name: evil, annotations: {flyball.dev/awake-until: "2026-03-09T00:00:00Z",
-  flyball.dev/awake-reason: "</title><script>window.pwned=1</script>"}}, spec: {replicas: 1, selector: {matchLabels: {app: e}},
+			`{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: NS, name: evil, annotations: {
+  example.com/reason: "</title><script>window.pwned=1</script>"}}, spec: {replicas: 1, selector: {matchLabels: {app: e}},
   template: {metadata: {labels: {app: e}}, spec: {containers: [{name: e, image: e}]}}}}`, ns)
 		v := visit("alice", "-n", ns)
 		for _, path := range []string{"/", "/freezes", "/policies", "/target/Deployment.apps/" + ns + "/web",

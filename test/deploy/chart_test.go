@@ -43,7 +43,7 @@ func everything(t *testing.T) []string {
 		"--set-json", `rbac.ownKinds=[{"group":"example.com","resource":"widgets","scale":true},{"resource":"things"}]`,
 		"--set",
 		"networkPolicy.enabled=true,metrics.serviceMonitor.enabled=true," +
-			"metrics.prometheusRule.enabled=true,metrics.dashboard.enabled=true,evaluate.enabled=true,wake.enabled=true,ui.enabled=true,ui.tlsSecret=pages",
+			"metrics.prometheusRule.enabled=true,metrics.dashboard.enabled=true,evaluate.enabled=true,ui.enabled=true,ui.tlsSecret=pages",
 		"--set", "prometheus.address=https://prometheus.monitoring:9090,prometheus.tokenSecret.name=prometheus,prometheus.queries.cpu=up",
 		"--set", "priorityClassName=high,podLabels.team=platform,podAnnotations.note=x,nodeSelector.disk=ssd",
 	}

@@ -38,7 +38,7 @@ func TestChartInstallsUpgradesAndUninstalls(t *testing.T) {
 		stop: func() {}}
 	// The pods find no node, so the test does their work.
 	s.args = []string{"--namespace", namespace, "--set",
-		"nodeSelector.example\\.com/none=yes,networkPolicy.enabled=true,metrics.dashboard.enabled=true,evaluate.enabled=true,wake.enabled=true",
+		"nodeSelector.example\\.com/none=yes,networkPolicy.enabled=true,metrics.dashboard.enabled=true,evaluate.enabled=true",
 		"--set", "webhook.servicePort=" + strconv.Itoa(s.port)}
 	defer func() { s.stop() }()
 	for _, part := range []struct {
@@ -78,7 +78,7 @@ func (s *stage) install() {
 	s.redirect()
 	s.entitled()
 	s.stop = s.start(here.as("flyball"), app.WebhookOptions{Service: "flyball-webhook", ServicePort: int32(s.port),
-		Evaluate: app.APIOptions{Enabled: true}, Wake: app.APIOptions{Enabled: true}})
+		Evaluate: app.APIOptions{Enabled: true}})
 }
 
 // live returns an object of the release from the cluster.

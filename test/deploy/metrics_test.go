@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
-	"flyball.dev/flyball/engine/admit/wakes"
 	"flyball.dev/flyball/engine/controller/freezes"
 	"flyball.dev/flyball/engine/controller/notifications"
 	"flyball.dev/flyball/engine/pods/create"
@@ -56,9 +55,6 @@ func metrics(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	if _, err := create.NewNote(&known); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := wakes.NewMetrics(&known); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := notifications.NewMetrics(&known); err != nil {

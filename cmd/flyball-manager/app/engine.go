@@ -86,7 +86,7 @@ func addEngine(mgr ctrl.Manager, b base, pods pods.Options) error {
 		return err
 	}
 	templates := template.NewKeeper(w, objects, m.target, b.recorder, log, target.ErrSoon)
-	policies := &policies.Controllers{World: w, Client: cached, Remover: templates, Objects: metadatas, Started: queue.Started,
+	policies := &policies.Controllers{World: w, Client: cached, Clock: clock, Remover: templates, Objects: metadatas, Started: queue.Started,
 		Leftover: actuators.Leftover, Delay: b.tracker.Delay}
 	health := status.NewAdapterHealth()
 	adapters, err := adapters.New(m.adapter, adapters.Options{

@@ -13,9 +13,7 @@ import (
 
 	"flyball.dev/flyball/engine/admit/evaluate"
 	"flyball.dev/flyball/engine/admit/freezecheck"
-	"flyball.dev/flyball/engine/admit/front"
 	"flyball.dev/flyball/engine/admit/server"
-	"flyball.dev/flyball/engine/admit/wakes"
 )
 
 // evaluate serves the evaluate API on the webhook's server. It uses the same judge as the webhook.
@@ -31,30 +29,6 @@ func (j *judging) evaluate(config *rest.Config, s *server.Server) error {
 		Tokens: j.clients.AuthenticationV1().TokenReviews(), Rights: j.clients.AuthorizationV1().SubjectAccessReviews(),
 		Audiences: j.opts.Webhook.Evaluate.Audiences, Rate: j.opts.Webhook.Evaluate.Rate,
 		Clock: j.clock, Pace: clock.RealClock{}, Ready: j.world.Ready, Log: log,
-	}))
-	return nil
-}
-
-// wakes serves the wake API on the webhook's server. It annotates objects with the manager's rights.
-func (j *judging) wakes(config *rest.Config, s *server.Server) error {
-	objects, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("set up the wake API: %w", err)
-	}
-	metrics, err := wakes.NewMetrics(j.opts.Registry)
-	if err != nil {
-		return fmt.Errorf("register the metrics of the wake API: %w", err)
-	}
-	log := j.opts.Log.WithName("wakes")
-	s.HandlePublic(wakes.Path, wakes.New(wakes.Options{
-		World: j.world, KindOf: j.kindOf, Client: objects,
-		Court:  &freezecheck.Evaluator{Judge: j.judge(nil, log), Objects: liveObjects{objects}, Exempt: j.exempt()},
-		Events: func(namespace string) wakes.EventCreator { return j.clients.EventsV1().Events(namespace) },
-		Front: front.Options{
-			Tokens: j.clients.AuthenticationV1().TokenReviews(), Rights: j.clients.AuthorizationV1().SubjectAccessReviews(),
-			Audiences: j.opts.Webhook.Wake.Audiences, Rate: j.opts.Webhook.Wake.Rate, Pace: clock.RealClock{},
-		},
-		Clock: j.clock, Ready: j.world.Ready, Stopping: s.Stopping, Metrics: metrics, Log: log,
 	}))
 	return nil
 }

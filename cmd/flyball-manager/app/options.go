@@ -78,9 +78,6 @@ func (o *Options) setDefaults() {
 	if o.Webhook.Evaluate.Rate == 0 {
 		o.Webhook.Evaluate.Rate = evaluateRate
 	}
-	if o.Webhook.Wake.Rate == 0 {
-		o.Webhook.Wake.Rate = evaluateRate
-	}
 	if o.UsageResolution == 0 {
 		o.UsageResolution = defaultResolution
 	}
@@ -120,15 +117,12 @@ type WebhookOptions struct {
 	Pods bool
 	// Evaluate configures the evaluate API, served on the same port.
 	Evaluate APIOptions
-	// Wake configures the wake API, served on the same port.
-	Wake APIOptions
 	// Drain is the time for which the manager goes on serving after it was asked to stop. It reports itself as not
 	// ready meanwhile, so no admission request is lost.
 	Drain time.Duration
 }
 
-// APIOptions configure the evaluate API, by which pipelines ask whether freezes allow a change, or the wake API, by which
-// people and pipelines keep targets awake.
+// APIOptions configure the evaluate API, by which pipelines ask whether freezes allow a change.
 type APIOptions struct {
 	// Enabled turns the API on.
 	Enabled bool
@@ -264,13 +258,6 @@ func (o *WebhookOptions) addFlags(fs *pflag.FlagSet) {
 		"Number of these answers per second and user; the burst is ten times as large.")
 	fs.StringSliceVar(&o.Evaluate.Audiences, "evaluate-audiences", nil,
 		"Accepted audiences of the tokens of pipelines; empty: those of the API server.")
-	fs.BoolVar(&o.Wake.Enabled, "wake", false,
-		"Serve POST and DELETE /v1alpha1/wakes on the webhook's port, which keep targets awake for callers with the verb wake on their "+
-			"schedules.")
-	fs.Float64Var(&o.Wake.Rate, "wake-rate", evaluateRate,
-		"Number of these requests per second and user; the burst is ten times as large.")
-	fs.StringSliceVar(&o.Wake.Audiences, "wake-audiences", nil,
-		"Accepted audiences of the tokens of callers; empty: those of the API server.")
 	fs.StringVar(&o.Owner, "webhook-owner", "",
 		"ClusterRole that owns the webhook configurations, so that they are removed with it. Empty: the CRD of ClusterChangeFreeze owns them.")
 }
@@ -301,12 +288,12 @@ func (o *Options) validate() error {
 	if o.Webhook.Enabled && (o.Webhook.Port < 1 || o.Webhook.Port > 65535) {
 		errs = append(errs, fmt.Errorf("--webhook-port must be from 1 to 65535, is %d", o.Webhook.Port))
 	}
-	errs = append(errs, o.Webhook.Evaluate.check("--evaluate", o.Webhook.Enabled), o.Webhook.Wake.check("--wake", o.Webhook.Enabled))
+	errs = append(errs, o.Webhook.Evaluate.check("--evaluate", o.Webhook.Enabled))
 	return errors.Join(errs...)
 }
 
 // defaultResolution is the default pause between two measurements.
 const defaultResolution = time.Minute
 
-// evaluateRate is the default number of requests of the evaluate API, and of the wake API, per second and user.
+// evaluateRate is the default number of requests of the evaluate API per second and user.
 const evaluateRate = 5

@@ -69,11 +69,6 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 			return nil, nil, err
 		}
 	}
-	if opts.Webhook.Wake.Enabled {
-		if err := judging.wakes(config, server); err != nil {
-			return nil, nil, err
-		}
-	}
 	if err := RegisterCertificate(judging.opts.Registry, server); err != nil {
 		return nil, nil, err
 	}

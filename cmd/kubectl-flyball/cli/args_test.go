@@ -38,7 +38,7 @@ func TestUsageErrorsAreInPlainWords(t *testing.T) {
 		"version now":                     `kubectl flyball version takes no "now"`,
 		"status --offlien":                "there is no flag --offlien; did you mean offline?",
 		"wake deployment/web --timeout x": `--timeout: "x" is no span, such as 90s or 5m`,
-		"hold":                            "write kubectl flyball hold TARGET",
+		"hold":                            "give TARGETs (KIND/NAME",
 		"plan --for":                      "--for needs a value",
 		"completion bash now":             "write kubectl flyball completion bash",
 	} {

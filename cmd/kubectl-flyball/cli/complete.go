@@ -5,8 +5,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/complete"
+	"flyball.dev/flyball/cmd/kubectl-flyball/override"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/wake"
 )
 
 // completeTargets completes KIND/ and, after the slash, names.
@@ -24,7 +24,7 @@ func (s *session) completeObjects(cmd *cobra.Command, _ []string, typed string) 
 
 // completePlaces completes any number of objects, namespaces and schedules that can be kept awake.
 func (s *session) completePlaces(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return s.suggestions().Objects(cmd, typed, wake.Names)
+	return s.suggestions().Objects(cmd, typed, override.Names)
 }
 
 // suggestions returns the session of package complete, which completes the values of flags.

@@ -19,7 +19,7 @@ func TestHostileFiles(t *testing.T) {
 		"status --offline -f FILE", "targets --offline -f FILE", "pause schedule/nights --offline -f FILE",
 		"resume schedule/nights --offline -f FILE", "explain deployment/web --offline -f FILE", "plan --offline -f FILE", "plan DEMO --edit FILE",
 		"can-i rollout deployment/web --offline --world FILE", "can-i -f FILE WORLD", "freezes --offline -f FILE",
-		"wake deployment/web --for 1h --offline -f FILE", "sleep deployment/web --offline -f FILE",
+		"wake deployment/web --for 1h --offline -f FILE", "sleep deployment/web --for 1h --offline -f FILE",
 		"except deployment/web --allow rollout --for 1h --reason x --offline -f FILE", "adapter new gizmo -f FILE",
 		"adapter check FILE --offline",
 		"adapter try testdata/edits/gizmo-adapter.yaml gizmo/a --offline -f FILE", "adapter rbac FILE", "migrate --offline -f FILE",

@@ -18,7 +18,6 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/targets"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/workload"
@@ -231,7 +230,7 @@ func (c *Checkup) ledgers(memory *world.Memory, unseen source.MissingRights) {
 				continue
 			}
 			by := workload.ParsePolicy(obj.Ledger[i].By)
-			if kind, _ := kinds.Find(by.Kind); by != decide.HeldBy && memory.Policy(by) == nil && !unseen.HidesPolicy(kind) {
+			if kind, _ := kinds.Find(by.Kind); memory.Policy(by) == nil && !unseen.HidesPolicy(kind) {
 				findings = append(findings, fmt.Sprintf("%s was changed by %s, which is not there, and was not given back: is the manager running?",
 					ref, obj.Ledger[i].By))
 			}

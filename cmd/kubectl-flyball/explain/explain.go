@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidwall/gjson"
-
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -67,9 +65,6 @@ type Explanation struct {
 	// Freezes are the answers, one for each action, whether the action is allowed now.
 	Freezes []freezecheck.Answer `json:"freezes,omitempty"`
 	Notes   []string             `json:"notes,omitempty"`
-	// HeldUntil is the end of a hold by annotation, and HeldReason its reason. Both are absent without a hold.
-	HeldUntil  time.Time `json:"heldUntil,omitzero"`
-	HeldReason string    `json:"heldReason,omitempty"`
 
 	// unreadable is true if a policy that could select the object cannot be read.
 	unreadable bool
@@ -211,7 +206,6 @@ func (t *Teller) Of(ctx context.Context, target source.Target, o Options) (*Expl
 		return e, nil
 	}
 	e.policies(memory, &v, &story)
-	e.hold(memory.Raw(target.Ref), &v)
 	e.decided(&v)
 	e.ledger(v.Object)
 	e.relations(memory, target.Ref, o.At)
@@ -261,6 +255,8 @@ func asks(o *decide.Opinion, steps int) string {
 	switch {
 	case o.Err != nil:
 		return "keep"
+	case o.Reached && o.Policy.Override.Effect == v1alpha1.OverrideAwake:
+		return "awake"
 	case o.Silent:
 		return "nothing"
 	}
@@ -331,16 +327,6 @@ func batchText(p *decide.Policy) string {
 	return strings.Join(parts, "; ")
 }
 
-// hold adds the hold by annotation, or a note that the annotation has no effect.
-func (e *Explanation) hold(raw []byte, v *decide.Verdict) {
-	if v.Asked.Ignored != "" {
-		e.Notes = append(e.Notes, "ignored: "+v.Asked.Ignored)
-	}
-	if e.HeldUntil = v.Asked.Until; !e.HeldUntil.IsZero() {
-		e.HeldReason = gjson.GetBytes(raw, "metadata.annotations."+gjson.Escape(v1alpha1.AnnotationHoldReason)).Str
-	}
-}
-
 // decided adds the merged plan, the pending writes and the causes of their waiting.
 func (e *Explanation) decided(v *decide.Verdict) {
 	claim := func(facet, value string, by workload.Policy, since time.Time) {
@@ -356,11 +342,7 @@ func (e *Explanation) decided(v *decide.Verdict) {
 		claim("max", fmt.Sprint(c.Value), c.By, c.Since)
 	}
 	if c := v.Plan.Hold; c != nil {
-		value := "held"
-		if c.By == decide.HeldBy {
-			value += " until " + instant.Text(v.Asked.Until, e.zone)
-		}
-		claim("hold", value, c.By, c.Since)
+		claim("hold", "held", c.By, c.Since)
 	}
 	for _, key := range workload.SortedAmounts(v.Plan.Amounts) {
 		c := v.Plan.Amounts[key]

@@ -14,6 +14,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/policy/override"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -92,12 +93,6 @@ func (e *Explanation) reason() string {
 		}
 	}
 	var parts []string
-	if e.Winner == decide.HeldBy.String() {
-		parts = append(parts, "held until "+instant.Text(e.HeldUntil, e.zone))
-		if e.HeldReason != "" {
-			parts = append(parts, e.HeldReason)
-		}
-	}
 	for _, p := range e.Policies {
 		if p.Policy == e.Winner && len(p.Steps) > 0 {
 			parts = append(parts, p.Steps[0].Text)
@@ -119,6 +114,8 @@ func reasonText(reason string) string {
 		return "its higher priority"
 	case "mandatory":
 		return "being a freeze"
+	case "override":
+		return "being an Override"
 	default:
 		return reason
 	}
@@ -135,7 +132,7 @@ func (e *Explanation) stateText(v *decide.Verdict) string {
 	case workload.StateOverridden:
 		return "changed by another writer: the value stays until the next transition"
 	case workload.StateSet:
-		if v.Plan.Hold != nil && e.Winner == decide.HeldBy.String() {
+		if v.Plan.Hold != nil && e.Winner == v.Plan.Hold.By.String() && isOverride(v.Plan.Hold.By) {
 			return "held"
 		}
 		return "set"
@@ -149,6 +146,11 @@ func (e *Explanation) stateText(v *decide.Verdict) string {
 		return "as its owner has it, " + noHoldText
 	}
 	return "as its owner has it"
+}
+
+// isOverride reports whether a policy is an Override.
+func isOverride(id workload.Policy) bool {
+	return id.Kind == override.Kind || id.Kind == override.ClusterKind
 }
 
 const (

@@ -167,8 +167,6 @@ func TestStateChanges(t *testing.T) {
 			want: []migrate.StateChange{{Target: "Deployment.apps/shop/other", What: "replicas 2 -> 0", By: "Schedule/shop/nights"}}},
 		{reason: "... and is kept out", beside: strings.Replace(other, `"resourceVersion"`,
 			`"labels":{"flyball.dev/exclude":"true"},"resourceVersion"`, 1), of: nights},
-		{reason: "... and is kept awake", beside: strings.Replace(other, `"a":"b"`, `"flyball.dev/awake-until":"2037-05-14T00:00:00Z"`, 1),
-			of: nights},
 		{reason: "... by another policy", beside: other},
 		{reason: "awake by now", world: func(s *v1alpha1.Schedule) { s.Spec.Upscale, s.Spec.Downscale = "0 20 * * *", "0 8 * * *" }, of: nights,
 			want: []migrate.StateChange{{Target: "Deployment.apps/shop/web", What: "replicas 0 -> 3", By: "Schedule/shop/nights"}}},

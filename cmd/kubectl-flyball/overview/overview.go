@@ -26,24 +26,8 @@ import (
 type Overview struct {
 	At       time.Time `json:"at"`
 	Policies []Policy  `json:"policies"`
-	// KeptAwake are the namespaces that are kept awake regardless of schedules.
-	KeptAwake []KeptAwake `json:"keptAwake,omitempty"`
-	// Held are the objects that are held by annotation, if the objects were read.
-	Held []Held `json:"held,omitempty"`
 
 	zone *time.Location
-}
-
-// KeptAwake is a namespace kept awake by its annotation.
-type KeptAwake struct {
-	Namespace string `json:"namespace"`
-	Until     string `json:"until"`
-}
-
-// Held is an object held by its annotation.
-type Held struct {
-	Object string    `json:"object"`
-	Until  time.Time `json:"until"`
 }
 
 // Policy is one line of the list.
@@ -99,17 +83,6 @@ func Of(w *world.Memory, o Options) Overview {
 		return true
 	})
 	slices.SortFunc(v.Policies, func(a, b Policy) int { return strings.Compare(a.order(), b.order()) })
-	for _, name := range o.Namespaces {
-		if until := targets.KeptUntil(w, name, o.At, o.Zone); until != "" {
-			v.KeptAwake = append(v.KeptAwake, KeptAwake{name, until})
-		}
-	}
-	w.EachObject(func(ref workload.Ref) {
-		if until := decide.HoldOf(w, ref, o.At).Until; !until.IsZero() {
-			v.Held = append(v.Held, Held{ref.String(), until})
-		}
-	})
-	slices.SortFunc(v.Held, func(a, b Held) int { return strings.Compare(a.Object, b.Object) })
 	return v
 }
 
@@ -218,7 +191,7 @@ func (p *Policy) read(st *v1alpha1.PolicyStatus, generation int64) {
 		p.Problem == "" {
 		p.Problem = "it selects nothing: " + c.Message
 	}
-	for _, name := range []string{v1alpha1.ConditionAnnotationIgnored, v1alpha1.ConditionContested, v1alpha1.ConditionConflicting} {
+	for _, name := range []string{v1alpha1.ConditionContested, v1alpha1.ConditionConflicting} {
 		if c := meta.FindStatusCondition(st.Conditions, name); c != nil && c.Status == metav1.ConditionTrue && p.Problem == "" {
 			p.Problem = name + ": " + c.Message
 		}
@@ -299,13 +272,6 @@ func (v Overview) Text(w *report.Writer) {
 	}
 	if len(rows) > 0 {
 		w.Grid("", heads, rows)
-	}
-	for _, k := range v.KeptAwake {
-		w.Line("%s", w.Styled(fmt.Sprintf("namespace/%s is kept awake until %s: targets of schedules in it stay awake until then", k.Namespace,
-			k.Until), report.Warn))
-	}
-	for _, h := range v.Held {
-		w.Line("%s", w.Styled(fmt.Sprintf("%s is held until %s", h.Object, instant.Text(h.Until, v.zone)), report.Warn))
 	}
 	for _, p := range v.Policies {
 		for _, f := range p.Failures {

@@ -272,7 +272,7 @@ func (r *reading) namespace(ctx context.Context, name string) ([][]byte, error) 
 
 // projectNamespace returns the parts of a namespace that matter for decisions.
 func projectNamespace(raw []byte) (*workload.Object, error) {
-	ns, err := workload.NewMetadata(workload.NewInterner(), v1alpha1.AnnotationAwakeUntil).Project(raw)
+	ns, err := workload.NewMetadata(workload.NewInterner()).Project(raw)
 	if err != nil {
 		return nil, fmt.Errorf("read a namespace: %w", err)
 	}

@@ -13,7 +13,6 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/status"
-	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -90,10 +89,6 @@ func EachJudged(memory *world.Memory, p *world.Policy, yield func(workload.Ref))
 // add adds an object to the list, once for each policy that acts on it.
 func (l *List) add(memory *world.Memory, survey *decide.Survey, ref workload.Ref, o Options) {
 	v := survey.Target(ref)
-	if until := v.Asked.Until; !until.IsZero() && o.Policy == (workload.Policy{}) && !o.Asleep {
-		l.Targets = append(l.Targets, Target{Object: ref.String(), Policy: decide.HeldBy.String(), State: "held",
-			Message: "held until " + instant.Text(until, l.zone), ref: ref})
-	}
 	out := status.Outcome{}
 	if v.Err != nil {
 		out.Failure = v.Err.Error()
@@ -113,7 +108,7 @@ func (l *List) add(memory *world.Memory, survey *decide.Survey, ref workload.Ref
 		case status.Pending:
 			t.Message = cmp.Or(v.Gate.Reason, v.Result.Message)
 		case status.Awake:
-			t.Message = cmp.Or(t.Message, l.keptAwake(memory, m.Policy, v.Object))
+			t.Message = cmp.Or(t.Message, l.keptAwake(memory, m.Policy, &v))
 		}
 		l.Targets = append(l.Targets, t)
 	}
@@ -125,28 +120,16 @@ func isAsleep(s status.State) bool {
 
 // keptAwake returns the reason why an object is awake although its policy is asleep. It returns "" if the policy is
 // awake.
-func (l *List) keptAwake(memory *world.Memory, id workload.Policy, obj *workload.Object) string {
+func (l *List) keptAwake(memory *world.Memory, id workload.Policy, v *decide.Verdict) string {
 	if p := memory.Find(id); p == nil || !p.State(l.At).Asleep {
 		return ""
 	}
-	if until := KeptUntil(memory, obj.Namespace, l.At, l.zone); until != "" {
-		return "its namespace is kept awake until " + until
+	for _, o := range v.Opinions {
+		if slices.Contains(o.Yielding, id) {
+			return o.Policy.ID.String() + ": " + o.Policy.State(l.At).Message
+		}
 	}
 	return "kept awake"
-}
-
-// KeptUntil returns the instant until which a namespace is kept awake, as text. It returns "" if the namespace is not
-// kept awake.
-func KeptUntil(memory *world.Memory, namespace string, at time.Time, zone *time.Location) string {
-	text := memory.Namespace(namespace).AwakeUntil
-	until, err := timeline.ParseUntil(text, zone)
-	if err != nil || !until.After(at) {
-		return ""
-	}
-	if exact, err := time.Parse(time.RFC3339, text); err == nil {
-		return instant.Text(exact, zone)
-	}
-	return text + ", in the zone of each schedule"
 }
 
 // since returns the first transition at which a policy changed a field that is still in the ledger.

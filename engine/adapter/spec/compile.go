@@ -51,7 +51,7 @@ func Compile(name string, spec v1alpha1.AdapterSpec, keys Keys) (*Spec, field.Er
 	if len(c.errs) > 0 {
 		return nil, c.errs
 	}
-	c.finish(append(slices.Clone(keys.Match), v1alpha1.AnnotationAwakeUntil, v1alpha1.AnnotationHoldUntil))
+	c.finish(slices.Clone(keys.Match))
 	return c.a, nil
 }
 

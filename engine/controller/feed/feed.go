@@ -75,7 +75,7 @@ func (f *Feed) Start(ctx context.Context) error {
 	}
 	namespaces, err := f.watches.Ensure(ctx, watch.Source{
 		GVR: corev1.SchemeGroupVersion.WithResource("namespaces"), ID: "namespaces",
-		Projector: watch.MetadataProjector(v1alpha1.AnnotationAwakeUntil), Handler: watch.HandlerFunc(f.onNamespace),
+		Projector: watch.MetadataProjector(), Handler: watch.HandlerFunc(f.onNamespace),
 	})
 	if err != nil {
 		return fmt.Errorf("watch namespaces: %w", err)

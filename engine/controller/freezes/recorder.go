@@ -182,7 +182,7 @@ func add(c *v1alpha1.DeniedCounts, actions workload.Change) {
 
 // Guarded records the use of a right.
 func (n *Recorder) Guarded(g admit.Guarded) {
-	verdict, reason, action, text := "overridden", "Overridden", "Override", g.What+" by "+g.User
+	verdict, reason, action, text := "overridden", "Overridden", "Overrule", g.What+" by "+g.User
 	if g.Verb == admit.VerbExcept {
 		verdict, reason, action, text = "excepted", "ExceptionMade", "Except", g.What+"d by "+g.User
 	}

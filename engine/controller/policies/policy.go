@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,6 +46,8 @@ type Controllers struct {
 	Remover Remover
 	// Objects reads the metadata of objects of adapted kinds.
 	Objects metadata.Interface
+	// Clock is the clock for decisions.
+	Clock clock.PassiveClock
 	// Started reports whether all targets were queued for the first time.
 	Started func() bool
 	// Leftover returns a text about things outside of targets that may still have to be restored. Empty means nothing.
@@ -114,12 +117,36 @@ func (r reconciler) Reconcile(ctx context.Context, req reconcile.Request) (recon
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if obj.GetDeletionTimestamp().IsZero() {
-		return r.hold(ctx, id, obj)
+		if result, err := r.hold(ctx, id, obj); err != nil || result.RequeueAfter > 0 {
+			return result, err
+		}
+		return r.expire(ctx, id, obj)
 	}
 	if !controllerutil.ContainsFinalizer(obj, v1alpha1.FinalizerRestore) {
 		return reconcile.Result{}, nil
 	}
 	return r.release(ctx, id, obj)
+}
+
+// expire deletes a policy that has no effect any more, or returns the time until then. The precondition spares a policy that
+// somebody extends meanwhile.
+func (r reconciler) expire(ctx context.Context, id workload.Policy, obj policy.Object) (reconcile.Result, error) {
+	at := r.kind.Meta(obj).Expires
+	if at.IsZero() {
+		return reconcile.Result{}, nil
+	}
+	if left := at.Sub(r.Clock.Now()); left > 0 {
+		return reconcile.Result{RequeueAfter: left}, nil
+	}
+	uid, version := obj.GetUID(), obj.GetResourceVersion()
+	err := r.Client.Delete(ctx, obj, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return controller.RetryIfStale(err)
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("delete the expired %s: %w", id, err)
+	}
+	return reconcile.Result{}, nil
 }
 
 // hold adds the finalizer to a policy that may change targets.

@@ -220,8 +220,7 @@ func TestNoPolicyWakesASuspendedTarget(t *testing.T) {
 	p := suspending(t, "a", "2026-12-20T00:00:00Z", "2026-12-27T00:00:00Z")
 	frozen := decide(t, p, at("2026-12-20T12:00:00Z")).Intents
 	never, errs := schedule.Compile(&v1alpha1.Schedule{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "never",
-			Annotations: map[string]string{v1alpha1.AnnotationAwakeUntil: "2026-12-31T00:00:00Z"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "never"},
 		Spec: v1alpha1.ScheduleSpec{ScheduleRules: v1alpha1.ScheduleRules{Awake: []v1alpha1.Window{{From: "00:00", To: "24:00"}},
 			Priority: math.MaxInt32}},
 	}, schedule.Context{})

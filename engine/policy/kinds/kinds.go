@@ -8,13 +8,14 @@ import (
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/deletioncost"
 	"flyball.dev/flyball/engine/policy/freeze"
+	"flyball.dev/flyball/engine/policy/override"
 	"flyball.dev/flyball/engine/policy/schedule"
 	"flyball.dev/flyball/engine/policy/tortoise"
 	"flyball.dev/flyball/engine/policy/trigger"
 )
 
 var (
-	all    = slices.Concat(schedule.Kinds(), trigger.Kinds(), freeze.Kinds(), deletioncost.Kinds(), tortoise.Kinds())
+	all    = slices.Concat(schedule.Kinds(), override.Kinds(), trigger.Kinds(), freeze.Kinds(), deletioncost.Kinds(), tortoise.Kinds())
 	acting = slices.DeleteFunc(slices.Clone(all), func(k policy.Kind) bool { return !k.ActsOnTargets() })
 	byName = index(all)
 )

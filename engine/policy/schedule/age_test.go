@@ -14,7 +14,7 @@ import (
 // sleep, A is awake, k is to keep, and - is nothing. It also checks that each change was announced before.
 func ofAge(t *testing.T, rules v1alpha1.ScheduleRules, made time.Time, runs bool, hours int) string {
 	t.Helper()
-	p, errs := compile(rules, nil)
+	p, errs := compile(rules)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -57,7 +57,7 @@ func TestAgeRulePutsOldObjectsToSleep(t *testing.T) {
 			t.Errorf("%s: %s, want %s", tc.reason, got, tc.want)
 		}
 	}
-	p, _ := compile(v1alpha1.ScheduleRules{Age: six}, nil)
+	p, _ := compile(v1alpha1.ScheduleRules{Age: six})
 	if st := p.State(made); st.Name != "Idle" ||
 		st.Message != "asks for nothing, no further transition; each target sleeps from 6h after it was made" {
 		t.Errorf("%+v", st)
@@ -68,7 +68,7 @@ func TestAgeRulePutsOldObjectsToSleep(t *testing.T) {
 // begin of the night.
 func TestNightsBeginForOldTargetsToo(t *testing.T) {
 	p, _ := compile(v1alpha1.ScheduleRules{Age: &v1alpha1.AgeRule{AsleepAfter: "48h"},
-		Asleep: []v1alpha1.Window{{From: "20:00", To: "06:00"}}}, nil)
+		Asleep: []v1alpha1.Window{{From: "20:00", To: "06:00"}}})
 	in := target()
 	in.Created = time.Date(2026, 2, 20, 9, 0, 0, 0, time.UTC)
 	old := in.Created.Add(48 * time.Hour)
@@ -119,7 +119,7 @@ func TestAgeIsChecked(t *testing.T) {
 		"spec.otherwise: Forbidden: is for the time outside":      {Age: day, Otherwise: v1alpha1.OtherwiseNothing},
 		"spec: Invalid value: 0: give exactly one of: downscale ": {},
 	} {
-		if _, errs := compile(rules, nil); len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), want) {
+		if _, errs := compile(rules); len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), want) {
 			t.Errorf("%v, want %s", errs, want)
 		}
 	}

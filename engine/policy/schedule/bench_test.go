@@ -8,7 +8,7 @@ import (
 
 // BenchmarkRun decides about one target: without a trace like the engine, and with a trace like explanations.
 func BenchmarkRun(b *testing.B) {
-	p, errs := compile(nights(), nil)
+	p, errs := compile(nights())
 	if len(errs) > 0 {
 		b.Fatal(errs.ToAggregate())
 	}

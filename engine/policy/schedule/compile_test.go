@@ -41,7 +41,7 @@ func TestFormsOfAsleepAs(t *testing.T) {
 		{"annotations", &v1alpha1.AsleepAs{Annotations: map[string]string{"a": "1", "b": "2"}},
 			[]v1alpha1.Capability{v1alpha1.CapabilityAnnotate}, "annotated", []string{"a", "b"}},
 	} {
-		p, errs := compile(nights(asleepAs(test.as)), nil)
+		p, errs := compile(nights(asleepAs(test.as)))
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
@@ -62,14 +62,14 @@ func TestLimitsAreInclusive(t *testing.T) {
 		{Replicas: ptr(int64(0))}, {Replicas: ptr(int64(1<<31 - 1))}, {Percent: ptr(int32(0))}, {Percent: ptr(int32(100))},
 		{Bounds: &v1alpha1.BoundsValue{Min: ptr(int64(3)), Max: ptr(int64(3))}}, {Bounds: &v1alpha1.BoundsValue{Max: ptr(int64(3))}},
 	} {
-		if _, errs := compile(nights(asleepAs(&as)), nil); len(errs) > 0 {
+		if _, errs := compile(nights(asleepAs(&as))); len(errs) > 0 {
 			t.Errorf("%+v: %v", as, errs)
 		}
 	}
 	for field, as := range map[string]v1alpha1.AsleepAs{
 		"spec.asleepAs.replicas": {Replicas: ptr(int64(1 << 31))}, "spec.asleepAs.percent": {Percent: ptr(int32(-1))},
 	} {
-		if _, errs := compile(nights(asleepAs(&as)), nil); len(errs) != 1 || errs[0].Field != field {
+		if _, errs := compile(nights(asleepAs(&as))); len(errs) != 1 || errs[0].Field != field {
 			t.Errorf("%s: %v", field, errs)
 		}
 	}
@@ -79,21 +79,20 @@ func TestRateLimits(t *testing.T) {
 	p, errs := compile(nights(func(r *v1alpha1.ScheduleRules) {
 		r.UpscaleRateLimit = &v1alpha1.RateLimit{BatchSize: 1, DelayBetweenBatches: "1ms"}
 		r.DownscaleRateLimit = &v1alpha1.RateLimit{BatchSize: 50, DelayBetweenBatches: "1d12h"}
-	}), nil)
+	}))
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
 	if p.Up != (policy.Limit{Batch: 1, Delay: time.Millisecond}) || p.Down != (policy.Limit{Batch: 50, Delay: 36 * time.Hour}) {
 		t.Errorf("up %+v, down %+v", p.Up, p.Down)
 	}
-	if p, _ := compile(nights(), nil); p.Up != (policy.Limit{}) || p.Down != (policy.Limit{}) {
+	if p, _ := compile(nights()); p.Up != (policy.Limit{}) || p.Down != (policy.Limit{}) {
 		t.Errorf("without limits: up %+v, down %+v", p.Up, p.Down)
 	}
 }
 
 func TestClusterSchedule(t *testing.T) {
-	o := &v1alpha1.ClusterSchedule{ObjectMeta: metav1.ObjectMeta{Name: "nights",
-		Annotations: map[string]string{v1alpha1.AnnotationAwakeUntil: "2026-03-02T22:00:00Z"}}}
+	o := &v1alpha1.ClusterSchedule{ObjectMeta: metav1.ObjectMeta{Name: "nights"}}
 	o.Spec.ScheduleRules = nights()
 	if _, errs := schedule.CompileCluster(o, schedule.Context{}); len(errs) != 1 || errs[0].Field != "spec.target.namespaces" {
 		t.Errorf("a target without namespaces: %v", errs)
@@ -106,7 +105,8 @@ func TestClusterSchedule(t *testing.T) {
 	if want := (workload.Policy{Kind: schedule.ClusterKind, Name: "nights"}); p.ID != want || !p.Target.MatchesNamespace("shop", nil) {
 		t.Errorf("is %s, selects %s", p.ID, p.Target)
 	}
-	want := policy.State{Name: "Awake", Next: monday.Add(2 * time.Hour), Message: "kept awake until 2026-03-02T22:00:00Z"}
+	want := policy.State{Name: "Asleep", Asleep: true, Since: monday, Next: monday.Add(12 * time.Hour),
+		Message: "asleep since 2026-03-02T20:00:00Z (downscale), next transition 2026-03-03T08:00:00Z"}
 	if diff := cmp.Diff(want, p.State(monday)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -128,13 +128,13 @@ func TestPairsThatNeverWake(t *testing.T) {
 		{"@daily", "0 0 * * *", true},
 		{"0 8 L * *", "0 8 28-31 * *", true},
 	} {
-		_, errs := compile(nights(func(r *v1alpha1.ScheduleRules) { r.Upscale, r.Downscale = tc.up, tc.down }), nil)
+		_, errs := compile(nights(func(r *v1alpha1.ScheduleRules) { r.Upscale, r.Downscale = tc.up, tc.down }))
 		if (len(errs) > 0) != tc.refused || tc.refused && !strings.HasPrefix(errs[0].Error(), `spec.upscale: Invalid value: "`+tc.up+
 			`": whenever it fires, downscale fires too`) {
 			t.Errorf("up %s, down %s: %q", tc.up, tc.down, errs)
 		}
 	}
-	if _, errs := compile(v1alpha1.ScheduleRules{Asleep: []v1alpha1.Window{{From: "00:00", To: "24:00"}}}, nil); len(errs) > 0 {
+	if _, errs := compile(v1alpha1.ScheduleRules{Asleep: []v1alpha1.Window{{From: "00:00", To: "24:00"}}}); len(errs) > 0 {
 		t.Errorf("always asleep: %v", errs)
 	}
 }
@@ -191,7 +191,7 @@ func TestOtherwiseIsClaimedOutsideOfWindows(t *testing.T) {
 			Calendars: holidays(v1alpha1.EffectAwake)},
 			"AAAAAAAAAAAAAAAAAAAAAAAA"},
 	} {
-		p, errs := compile(tc.rules, nil)
+		p, errs := compile(tc.rules)
 		if len(errs) > 0 {
 			t.Fatal(tc.reason, errs)
 		}
@@ -200,7 +200,7 @@ func TestOtherwiseIsClaimedOutsideOfWindows(t *testing.T) {
 		}
 		hours(t, p, monday)
 	}
-	p, _ := compile(v1alpha1.ScheduleRules{Asleep: lunch, Otherwise: v1alpha1.OtherwiseNothing}, nil)
+	p, _ := compile(v1alpha1.ScheduleRules{Asleep: lunch, Otherwise: v1alpha1.OtherwiseNothing})
 	want := policy.State{Name: "Idle", Since: monday.Add(-6 * time.Hour), Next: monday.Add(16 * time.Hour),
 		Message: "asks for nothing since 2026-03-02T14:00:00Z, next transition 2026-03-03T12:00:00Z"}
 	if diff := cmp.Diff(want, p.State(monday)); diff != "" {
@@ -238,32 +238,6 @@ func TestDownscaleAlone(t *testing.T) {
 	}
 }
 
-// An unreadable annotation of a policy is an error of the policy.
-func TestAwakeUntilOfThePolicy(t *testing.T) {
-	_, errs := compile(nights(), map[string]string{v1alpha1.AnnotationAwakeUntil: "tomorrow"})
-	if len(errs) != 1 || errs[0].Field != "metadata.annotations[flyball.dev/awake-until]" || !strings.Contains(errs[0].Detail, "RFC 3339") {
-		t.Error(errs)
-	}
-}
-
-// A stored policy with an unreadable annotation stays in force without it.
-func TestAwakeUntilOfAStoredPolicy(t *testing.T) {
-	s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights",
-		Annotations: map[string]string{v1alpha1.AnnotationAwakeUntil: "tomorrow"}}}
-	s.Spec.ScheduleRules = nights()
-	p, errs := schedule.Compile(s, schedule.Context{Stored: true})
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	d, err := p.Pipeline.Run(&pipeline.Input{Now: monday.Add(12 * time.Hour), Target: target()}, nil)
-	if err != nil || len(d.Intents) != 1 || d.Intents[0].Class != workload.ClassAwake {
-		t.Errorf("in the morning: %v, %v; want awake", d, err)
-	}
-	if len(d.Ignored) != 1 || !strings.HasPrefix(d.Ignored[0], `annotation flyball.dev/awake-until of Schedule/shop/nights: "tomorrow" `) {
-		t.Errorf("ignored: %q", d.Ignored)
-	}
-}
-
 // Both forms of windows give the expected states over a day.
 func TestWindowForms(t *testing.T) {
 	for _, test := range []struct {
@@ -278,7 +252,7 @@ func TestWindowForms(t *testing.T) {
 		{"calendars that disagree are awake", v1alpha1.ScheduleRules{Asleep: []v1alpha1.Window{{From: "00:00", To: "24:00"}},
 			Calendars: []v1alpha1.CalendarRef{{Name: "holidays", Effect: v1alpha1.EffectAwake}}}, nil},
 	} {
-		p, errs := compile(test.rules, nil)
+		p, errs := compile(test.rules)
 		if len(errs) > 0 {
 			t.Fatal(test.reason, errs)
 		}
@@ -311,7 +285,7 @@ func TestStateMessages(t *testing.T) {
 			policy.State{Name: "Asleep", Asleep: true, Since: monday, Next: monday.Add(12 * time.Hour),
 				Message: "asleep since 2026-03-02T20:00:00Z (night), next transition 2026-03-03T08:00:00Z"}},
 	} {
-		p, errs := compile(test.rules, nil)
+		p, errs := compile(test.rules)
 		if len(errs) > 0 {
 			t.Fatal(test.reason, errs)
 		}

@@ -2,12 +2,10 @@ package schedule
 
 import (
 	"slices"
-	"time"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/when"
-	"flyball.dev/flyball/engine/timeline"
 )
 
 // Kinds returns the rows of schedules in the table of policy kinds.
@@ -21,31 +19,22 @@ func Kinds() []policy.Kind {
 		}))
 }
 
+// TargetOf returns the target section of a schedule; false: the object is no schedule.
+func TargetOf(obj policy.Object) (v1alpha1.ClusterTargetSelector, bool) {
+	switch s := obj.(type) {
+	case *v1alpha1.Schedule:
+		return v1alpha1.ClusterTargetSelector{TargetSelector: s.Spec.Target}, true
+	case *v1alpha1.ClusterSchedule:
+		return s.Spec.Target, true
+	}
+	return v1alpha1.ClusterTargetSelector{}, false
+}
+
 func parts(target any, rules *v1alpha1.ScheduleRules, status *v1alpha1.PolicyStatus) policy.Meta {
 	return policy.Meta{
 		Status: status, Orphan: rules.DeletionPolicy == v1alpha1.DeletionOrphan, Calendars: when.Names(rules.Calendars),
 		Rights: func() []policy.Right { return rights(target, *rules) },
 	}
-}
-
-// MaxWake returns the longest time for which one call of the wake API keeps a target of a schedule awake. It returns
-// false if the schedule sets no limit. An unreadable limit is zero.
-func MaxWake(obj policy.Object) (time.Duration, bool) {
-	var rule *v1alpha1.WakeRule
-	switch s := obj.(type) {
-	case *v1alpha1.Schedule:
-		rule = s.Spec.Wake
-	case *v1alpha1.ClusterSchedule:
-		rule = s.Spec.Wake
-	}
-	if rule == nil {
-		return 0, false
-	}
-	limit, err := timeline.ParseDuration(string(rule.MaxDuration))
-	if err != nil {
-		return 0, true
-	}
-	return limit, true
 }
 
 // rights returns the rights needed by a schedule: to change the selected objects, as long as it is not suspended. So

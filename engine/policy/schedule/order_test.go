@@ -23,7 +23,7 @@ func TestObjectBelongsToTheFirstWaveThatSelectsIt(t *testing.T) {
 	p, errs := compile(nights(order(
 		v1alpha1.Wave{Name: "databases", Kinds: statefulSets, Timeout: "1h30m", OnTimeout: v1alpha1.OnTimeoutStop},
 		v1alpha1.Wave{Names: []string{"web", "api"}, Selector: front, WaitFor: v1alpha1.WaitForWritten},
-	)), nil)
+	)))
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -51,7 +51,7 @@ func TestObjectBelongsToTheFirstWaveThatSelectsIt(t *testing.T) {
 			t.Errorf("wave %d: %+v, want %+v", i+1, w, want)
 		}
 	}
-	if p, _ := compile(nights(), nil); p.Order != nil {
+	if p, _ := compile(nights()); p.Order != nil {
 		t.Error("a schedule without waves has an order")
 	}
 }
@@ -71,7 +71,7 @@ func TestWavesAreRefused(t *testing.T) {
 			v1alpha1.Wave{Names: db, Timeout: "ten"},
 			v1alpha1.Wave{Names: db, Name: "twice"}, v1alpha1.Wave{Names: db, Name: "twice"},
 			v1alpha1.Wave{Selector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Sideways"}}}},
-		)), nil)
+		)))
 		found := false
 		for _, err := range errs {
 			found = found || err.Field == test.field && strings.Contains(err.Error(), test.says)

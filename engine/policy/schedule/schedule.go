@@ -64,13 +64,8 @@ func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorLi
 	if rules.Age != nil {
 		s.asleepAfter, _ = timeline.ParseDuration(string(rules.Age.AsleepAfter))
 	}
+	s.bounds = compileBounds(id, rules)
 	s.times.created = meta.CreationTimestamp.Time
-	own := meta.Annotations[v1alpha1.AnnotationAwakeUntil]
-	if _, err := timeline.ParseUntil(own, zone); err != nil && !ctx.Stored {
-		errs = field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations").Key(v1alpha1.AnnotationAwakeUntil), own, err.Error())}
-		return policy.Broken(id, errs), errs
-	}
-	s.awakeUntil, s.unreadable = s.until(own, id.String)
 	return &policy.Policy{
 		ID:             id,
 		Target:         selector,
@@ -82,29 +77,28 @@ func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorLi
 		Order:          order,
 		HoldsOwners:    rules.HoldOwner,
 		SetAnnotations: annotationKeys(rules.AsleepAs),
+		Extras:         policy.Extras{Bounds: &s.bounds},
 	}, nil
 }
 
 type schedule struct {
-	id         workload.Policy
-	rules      v1alpha1.ScheduleRules
-	times      times
-	zone       *time.Location
-	awakeUntil time.Time
+	id    workload.Policy
+	rules v1alpha1.ScheduleRules
+	times times
+	zone  *time.Location
+	// bounds are the limits within which the schedule yields to Overrides.
+	bounds pipeline.Bounds
 	// asleepAfter is the age from which a target sleeps. grace is the age until which a target is not changed. Zero: no
 	// such age.
 	asleepAfter, grace time.Duration
-	// unreadable is the reason why the policy's own awake-until is ignored; empty: not ignored.
-	unreadable string
 }
 
-// pipeline reads from top to bottom: a suspended policy keeps its values; awake-until on the target, its namespace or
-// the policy overrules every other claim; the window decides asleep or awake; the level decides the form of sleep for
-// this target.
+// pipeline reads from top to bottom: a suspended policy keeps its values; a policy that yields to an Override claims
+// nothing; the window decides asleep or awake; the level decides the form of sleep for this target.
 func (s *schedule) pipeline() pipeline.Pipeline {
 	return pipeline.Pipeline{
 		{Name: "suspended", Run: s.suspended},
-		{Name: "awake-until", Run: s.keptAwake},
+		{Name: "override", Run: s.yield},
 		{Name: "window", Run: s.window},
 		{Name: "level", Run: s.level},
 	}
@@ -120,27 +114,30 @@ func (s *schedule) suspended(f *pipeline.Frame) error {
 	return nil
 }
 
-func (s *schedule) keptAwake(f *pipeline.Frame) error {
-	ref := f.Input.Target.Ref
-	own, unreadable := s.until(f.Input.Target.Annotations.Get(v1alpha1.AnnotationAwakeUntil), ref.String)
-	namespace, unreadableThere := s.until(f.Input.NamespaceAwakeUntil, func() string { return "namespace " + ref.Namespace })
-	for _, why := range []string{unreadable, unreadableThere, s.unreadable} {
-		if why != "" {
-			f.Sayf("ignored: %s", why)
-			f.Decision.Ignored = append(f.Decision.Ignored, why)
+// yield ends the pipeline without a claim while an Override keeps the target awake and the schedule yields to it.
+func (s *schedule) yield(f *pipeline.Frame) error {
+	for i := range f.Input.Overrides {
+		o := &f.Input.Overrides[i]
+		if o.Effect != v1alpha1.OverrideAwake {
+			continue
 		}
+		until, why := s.bounds.Yields(o, f.Input.Now)
+		if why != "" {
+			f.Sayf("does not yield to %s: %s", o.By, why)
+			continue
+		}
+		f.Sayf("yields to %s%s", o.By, untilText(until))
+		f.Decision.WakeAt(until)
+		f.Done = true
 	}
-	until := timeline.Later(s.awakeUntil, timeline.Later(own, namespace))
-	if !f.Input.Now.Before(until) {
-		return nil
-	}
-	f.Sayf("kept awake until %s", until.Format(time.RFC3339))
-	f.Decision.Intents = append(f.Decision.Intents, workload.Intent{
-		By: s.id, Class: workload.ClassAwake, Priority: s.rules.Priority, Override: true, Reason: v1alpha1.AnnotationAwakeUntil,
-	})
-	f.Decision.WakeAt(until)
-	f.Done = true
 	return nil
+}
+
+func untilText(until time.Time) string {
+	if until.IsZero() {
+		return ""
+	}
+	return " until " + until.Format(time.RFC3339)
 }
 
 func (s *schedule) window(f *pipeline.Frame) error {
@@ -167,7 +164,7 @@ func (s *schedule) window(f *pipeline.Frame) error {
 		s.keepAsleep(f)
 		return nil
 	}
-	in := workload.Intent{By: s.id, Class: workload.ClassAwake, Priority: s.rules.Priority, Since: s.since(st)}
+	in := workload.Intent{By: s.id, Class: workload.ClassAwake, Priority: s.rules.Priority, Since: st.Since}
 	if st.Active {
 		in.Class = workload.ClassSleep
 		in.Enforce = s.rules.OnManualChange == v1alpha1.ManualEnforce
@@ -223,19 +220,11 @@ const maxSkew = time.Hour
 // isMadeAsleep reports whether an object was created since the policy fell asleep. If the policy is never awake, it
 // reports whether the object was created after the policy.
 func (s *schedule) isMadeAsleep(made time.Time, st timeline.State, now time.Time) bool {
-	began := s.since(st)
+	began := st.Since
 	if began.IsZero() {
 		began = s.times.created
 	}
 	return made.After(began) && made.Before(now.Add(maxSkew))
-}
-
-// since returns the start of the targets' state. The end of awake-until on the policy counts as a transition too.
-func (s *schedule) since(st timeline.State) time.Time {
-	if s.awakeUntil.After(st.Since) {
-		return s.awakeUntil
-	}
-	return st.Since
 }
 
 func (s *schedule) level(f *pipeline.Frame) error {
@@ -283,10 +272,6 @@ func (s *schedule) state(now time.Time) policy.State {
 	if s.rules.Suspend {
 		return policy.State{Name: "Suspended", Message: "spec.suspend is true: everything stays as it is"}
 	}
-	if now.Before(s.awakeUntil) {
-		return policy.State{Name: "Awake", Next: s.awakeUntil,
-			Message: fmt.Sprintf("kept awake until %s", s.awakeUntil.Format(time.RFC3339))}
-	}
 	st, says := s.times.at(now)
 	name := "Awake"
 	switch {
@@ -299,7 +284,7 @@ func (s *schedule) state(now time.Time) policy.State {
 	if s.rules.Age != nil {
 		message += "; each target sleeps from " + string(s.rules.Age.AsleepAfter) + " after it was made"
 	}
-	return policy.State{Name: name, Asleep: st.Active, Since: s.since(st), Next: st.Until, Message: message}
+	return policy.State{Name: name, Asleep: st.Active, Since: st.Since, Next: st.Until, Message: message}
 }
 
 func describe(st timeline.State, says bool) string {
@@ -369,17 +354,4 @@ func annotationKeys(as *v1alpha1.AsleepAs) []string {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(as.Annotations))
-}
-
-// until reads awake-until of a target, a namespace or the policy. The instant is zero if the value is absent or
-// unreadable; unreadable is the error text.
-func (s *schedule) until(text string, of func() string) (at time.Time, unreadable string) {
-	if text == "" {
-		return time.Time{}, ""
-	}
-	at, err := timeline.ParseUntil(text, s.zone)
-	if err != nil {
-		return time.Time{}, fmt.Sprintf("annotation %s of %s: %v", v1alpha1.AnnotationAwakeUntil, of(), err)
-	}
-	return at, ""
 }

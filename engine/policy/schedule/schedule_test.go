@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -34,9 +33,9 @@ func calendars(name string) (timeline.Timeline, bool) {
 	return c.Days, len(errs) == 0
 }
 
-func compile(rules v1alpha1.ScheduleRules, annotations map[string]string) (*policy.Policy, field.ErrorList) {
+func compile(rules v1alpha1.ScheduleRules) (*policy.Policy, field.ErrorList) {
 	return schedule.Compile(&v1alpha1.Schedule{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights", Annotations: annotations},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights"},
 		Spec:       v1alpha1.ScheduleSpec{ScheduleRules: rules},
 	}, schedule.Context{Calendars: calendars})
 }
@@ -72,13 +71,24 @@ func TestScheduleDecidesByWindowsAndPairs(t *testing.T) {
 	as := func(a v1alpha1.AsleepAs) func(*v1alpha1.ScheduleRules) {
 		return func(r *v1alpha1.ScheduleRules) { r.AsleepAs = &a }
 	}
+	const awakeEffect = v1alpha1.OverrideAwake
+	order := func(effect v1alpha1.OverrideEffect, hours int, policies ...string) pipeline.Override {
+		return pipeline.Override{Effect: effect, Since: monday, Until: monday.Add(time.Duration(hours) * time.Hour), Policies: policies}
+	}
+	ordered := func(o pipeline.Override) pipeline.Input {
+		return pipeline.Input{Now: monday, Overrides: []pipeline.Override{o}}
+	}
+	bounded := func(longest v1alpha1.Duration, effects ...v1alpha1.OverrideEffect) func(*v1alpha1.ScheduleRules) {
+		return func(r *v1alpha1.ScheduleRules) {
+			r.Overrides = &v1alpha1.OverrideBounds{MaxDuration: longest, Effects: effects}
+		}
+	}
 	tests := []struct {
-		reason      string
-		rules       v1alpha1.ScheduleRules
-		annotations map[string]string
-		in          pipeline.Input
-		want        []workload.Intent
-		wake        time.Time
+		reason string
+		rules  v1alpha1.ScheduleRules
+		in     pipeline.Input
+		want   []workload.Intent
+		wake   time.Time
 	}{
 		{reason: "awake by day, until the evening", rules: nights(), in: pipeline.Input{Now: monday.Add(-time.Hour)},
 			want: awake(monday.Add(-12 * time.Hour)), wake: monday},
@@ -117,37 +127,17 @@ func TestScheduleDecidesByWindowsAndPairs(t *testing.T) {
 		{reason: "a suspended policy keeps what it has set, and never looks at the clock",
 			rules: nights(func(r *v1alpha1.ScheduleRules) { r.Suspend = true }),
 			in:    pipeline.Input{Now: monday}, want: []workload.Intent{{By: id, Class: workload.ClassKeep}}},
-		{reason: "the target's awake-until overrules everybody", rules: nights(),
-			in: pipeline.Input{Now: monday, Target: workload.Observed{Annotations: workload.NewPairs(map[string]string{
-				v1alpha1.AnnotationAwakeUntil: "2026-03-02T23:00:00+01:00"})}},
-			want: []workload.Intent{{By: id, Class: workload.ClassAwake, Priority: 7, Override: true, Reason: v1alpha1.AnnotationAwakeUntil}},
-			wake: monday.Add(2 * time.Hour)},
-		{reason: "the namespace's too, and the later of both counts", rules: nights(),
-			in: pipeline.Input{Now: monday, NamespaceAwakeUntil: "2026-03-02T23:00:00Z",
-				Target: workload.Observed{Annotations: workload.NewPairs(map[string]string{
-					v1alpha1.AnnotationAwakeUntil: "2026-03-02T21:00:00Z"})}},
-			want: []workload.Intent{{By: id, Class: workload.ClassAwake, Priority: 7, Override: true, Reason: v1alpha1.AnnotationAwakeUntil}},
-			wake: monday.Add(3 * time.Hour)},
-		{reason: "one that has passed does nothing", rules: nights(),
-			in: pipeline.Input{Now: monday, NamespaceAwakeUntil: "2026-03-02T20:00:00Z"}, want: asleep(nil), wake: monday.Add(12 * time.Hour)},
-		{reason: "a local time is one of the policy's zone", rules: nights(func(r *v1alpha1.ScheduleRules) { r.TimeZone = "Asia/Tokyo" }),
-			in: pipeline.Input{Now: monday, NamespaceAwakeUntil: "2026-03-03 07:00",
-				Target: workload.Observed{Annotations: workload.NewPairs(map[string]string{
-					v1alpha1.AnnotationAwakeUntil: "2026-03-03T06:00"})}},
-			want: []workload.Intent{{By: id, Class: workload.ClassAwake, Priority: 7, Override: true, Reason: v1alpha1.AnnotationAwakeUntil}},
-			wake: monday.Add(2 * time.Hour)},
-		{reason: "a date is included", rules: nights(), in: pipeline.Input{Now: monday, NamespaceAwakeUntil: "2026-03-02"},
-			want: []workload.Intent{{By: id, Class: workload.ClassAwake, Priority: 7, Override: true, Reason: v1alpha1.AnnotationAwakeUntil}},
-			wake: monday.Add(4 * time.Hour)},
-		{reason: "the policy's overrules everybody on its own targets", rules: nights(), in: pipeline.Input{Now: monday},
-			annotations: map[string]string{v1alpha1.AnnotationAwakeUntil: "2026-03-02T22:00:00Z"},
-			want:        []workload.Intent{{By: id, Class: workload.ClassAwake, Priority: 7, Override: true, Reason: v1alpha1.AnnotationAwakeUntil}},
-			wake:        monday.Add(2 * time.Hour)},
-		{reason: "and its end is a transition", rules: nights(), in: pipeline.Input{Now: monday.Add(2 * time.Hour)},
-			annotations: map[string]string{v1alpha1.AnnotationAwakeUntil: "2026-03-02T22:00:00Z"},
-			want: asleep(func(in *workload.Intent) {
-				in.Since, in.Size = monday.Add(2*time.Hour), &workload.Size{Mode: workload.SizeSleep}
-			}), wake: monday.Add(12 * time.Hour)},
+		{reason: "an Override to stay awake", rules: nights(), in: ordered(order(awakeEffect, 2)), wake: monday.Add(2 * time.Hour)},
+		{reason: "an Override that names another schedule", rules: nights(), in: ordered(order(awakeEffect, 2, "office")), want: asleep(nil),
+			wake: monday.Add(12 * time.Hour)},
+		{reason: "an Override to sleep does not concern the schedule", rules: nights(), in: ordered(order(v1alpha1.OverrideAsleep, 2)),
+			want: asleep(nil), wake: monday.Add(12 * time.Hour)},
+		{reason: "an Override beyond the schedule's limit", rules: nights(bounded("1h")), in: ordered(order(awakeEffect, 2)),
+			wake: monday.Add(time.Hour)},
+		{reason: "an Override whose limit has passed", rules: nights(bounded("30m")), wake: monday.Add(12 * time.Hour), want: asleep(nil),
+			in: pipeline.Input{Now: monday.Add(time.Hour), Overrides: []pipeline.Override{order(awakeEffect, 2)}}},
+		{reason: "an effect to which the schedule does not yield", rules: nights(bounded("", v1alpha1.OverrideHold)),
+			in: ordered(order(awakeEffect, 2)), want: asleep(nil), wake: monday.Add(12 * time.Hour)},
 		{reason: "a calendar's day asleep", rules: nights(func(r *v1alpha1.ScheduleRules) {
 			r.Calendars = []v1alpha1.CalendarRef{{Name: "holidays", Effect: v1alpha1.EffectAsleep}}
 		}), in: pipeline.Input{Now: monday.Add(16 * time.Hour)}, want: asleep(nil), wake: monday.Add(36 * time.Hour)},
@@ -157,7 +147,7 @@ func TestScheduleDecidesByWindowsAndPairs(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
-			p, errs := compile(tc.rules, tc.annotations)
+			p, errs := compile(tc.rules)
 			if len(errs) > 0 {
 				t.Fatal(errs)
 			}
@@ -181,55 +171,6 @@ func TestScheduleDecidesByWindowsAndPairs(t *testing.T) {
 	}
 }
 
-// An unreadable value on a target or a namespace has no effect by day or night. The message names the value
-// with its object.
-func TestUnreadableAwakeUntilIsIgnored(t *testing.T) {
-	p, errs := compile(nights(), nil)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	web := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
-	on := func(value string) workload.Observed {
-		return workload.Observed{Ref: web, Annotations: workload.NewPairs(map[string]string{v1alpha1.AnnotationAwakeUntil: value})}
-	}
-	for _, tc := range []struct {
-		reason  string
-		in      pipeline.Input
-		class   workload.Class
-		ignored []string
-	}{
-		{"on a target at night", pipeline.Input{Now: monday, Target: on("tomorrow")}, workload.ClassSleep,
-			[]string{web.String() + `: "tomorrow"`}},
-		{"on a target in the morning", pipeline.Input{Now: monday.Add(12 * time.Hour), Target: on("18:00")}, workload.ClassAwake,
-			[]string{web.String() + `: "18:00"`}},
-		{"on a namespace in the morning", pipeline.Input{Now: monday.Add(12 * time.Hour), Target: on(""), NamespaceAwakeUntil: "tonight"},
-			workload.ClassAwake,
-			[]string{`namespace shop: "tonight"`}},
-		{"on both", pipeline.Input{Now: monday, Target: on("tomorrow"), NamespaceAwakeUntil: "tonight"}, workload.ClassSleep,
-			[]string{web.String() + `: "tomorrow"`, `namespace shop: "tonight"`}},
-		{"beside one that can be read", pipeline.Input{Now: monday, Target: on("tomorrow"), NamespaceAwakeUntil: "2026-03-02T22:00:00Z"},
-			workload.ClassAwake,
-			[]string{web.String() + `: "tomorrow"`}},
-	} {
-		t.Run(tc.reason, func(t *testing.T) {
-			var trace pipeline.Trace
-			d, err := p.Pipeline.Run(&tc.in, &trace)
-			if err != nil || len(d.Intents) != 1 || d.Intents[0].Class != tc.class {
-				t.Fatalf("%v, %v; want the class %v", d, err, tc.class)
-			}
-			if len(d.Ignored) != len(tc.ignored) {
-				t.Fatalf("ignored: %q", d.Ignored)
-			}
-			for i, want := range tc.ignored {
-				if !strings.HasPrefix(d.Ignored[i], "annotation flyball.dev/awake-until of "+want+" ") ||
-					!strings.Contains(trace.String(), "ignored: "+d.Ignored[i]) {
-					t.Errorf("ignored: %q, trace: %s; want %q", d.Ignored[i], trace.String(), want)
-				}
-			}
-		})
-	}
-}
-
 // A Job created since the schedule fell asleep runs on until the next night. Older Jobs sleep, and so does every object
 // that does not end by itself.
 func TestJobsMadeAtNight(t *testing.T) {
@@ -240,7 +181,6 @@ func TestJobsMadeAtNight(t *testing.T) {
 	for _, tc := range []struct {
 		reason    string
 		rules     v1alpha1.ScheduleRules
-		kept      string // awake-until of the policy
 		now, made time.Time
 		endless   bool
 		asleep    bool
@@ -254,15 +194,12 @@ func TestJobsMadeAtNight(t *testing.T) {
 		{reason: "made last night", rules: nights(), now: at(25 * time.Hour), made: at(time.Hour), asleep: true},
 		{reason: "made at night, and does not end by itself", rules: nights(), now: at(time.Hour), made: at(time.Second), endless: true,
 			asleep: true},
-		{reason: "made before the policy was kept awake no longer", rules: nights(), kept: "2026-03-02T22:00:00Z", now: at(3 * time.Hour),
-			made: at(time.Hour), asleep: true},
 		{reason: "older than a schedule that is never awake", rules: always, now: at(time.Hour), made: at(-49 * time.Hour), asleep: true},
 		{reason: "younger than a schedule that is never awake", rules: always, now: at(time.Hour), made: at(-47 * time.Hour)},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights",
-				CreationTimestamp: metav1.NewTime(at(-48 * time.Hour)),
-				Annotations:       map[string]string{v1alpha1.AnnotationAwakeUntil: tc.kept}}}
+				CreationTimestamp: metav1.NewTime(at(-48 * time.Hour))}}
 			s.Spec.ScheduleRules = tc.rules
 			p, errs := schedule.Compile(s, schedule.Context{})
 			if len(errs) > 0 {
@@ -285,7 +222,7 @@ func TestJobsMadeAtNight(t *testing.T) {
 }
 
 func TestStateHasTheNextTransition(t *testing.T) {
-	p, errs := compile(nights(), nil)
+	p, errs := compile(nights())
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -303,7 +240,7 @@ func TestKeysSimilarToReservedKeysAreAllowed(t *testing.T) {
 		"cluster.x-k8s.io/paused", "a"} {
 		if _, errs := compile(nights(func(r *v1alpha1.ScheduleRules) {
 			r.AsleepAs = &v1alpha1.AsleepAs{Annotations: map[string]string{key: "x"}}
-		}), nil); len(errs) > 0 {
+		})); len(errs) > 0 {
 			t.Errorf("%s: %v", key, errs)
 		}
 	}
@@ -327,8 +264,8 @@ func TestErrorsNameTheField(t *testing.T) {
 	}{
 		{"unknown zone", with(func(r *v1alpha1.ScheduleRules) { r.TimeZone = "Europe/Nowhere" }), []string{"spec.timeZone"}},
 		{"the machine's zone", with(func(r *v1alpha1.ScheduleRules) { r.TimeZone = "Local" }), []string{"spec.timeZone"}},
-		{"wake for no time", with(func(r *v1alpha1.ScheduleRules) { r.Wake = &v1alpha1.WakeRule{MaxDuration: "0h"} }),
-			[]string{"spec.wake.maxDuration"}},
+		{"overrides for no time", with(func(r *v1alpha1.ScheduleRules) { r.Overrides = &v1alpha1.OverrideBounds{MaxDuration: "0h"} }),
+			[]string{"spec.overrides.maxDuration"}},
 		{"bad cron", with(func(r *v1alpha1.ScheduleRules) { r.Upscale = "61 8 * * *" }), []string{"spec.upscale"}},
 		{"impossible date", with(func(r *v1alpha1.ScheduleRules) { r.Downscale = "0 0 30 2 *" }), []string{"spec.downscale"}},
 		{"downscale alone, with calendars", v1alpha1.ScheduleRules{Downscale: "0 20 * * *",
@@ -357,9 +294,8 @@ func TestErrorsNameTheField(t *testing.T) {
 		{"hold: false", as(v1alpha1.AsleepAs{Hold: &no}), []string{"spec.asleepAs.hold"}},
 		{"two levels", as(v1alpha1.AsleepAs{Replicas: &two, Annotations: map[string]string{"a": "b"}}), []string{"spec.asleepAs"}},
 		{"bad annotation key", as(v1alpha1.AsleepAs{Annotations: map[string]string{"a b": "c"}}), []string{"spec.asleepAs.annotations"}},
-		{"Flyball's own annotations", as(v1alpha1.AsleepAs{Annotations: map[string]string{v1alpha1.AnnotationLedger: "{}",
-			v1alpha1.AnnotationAwakeUntil: ""}}),
-			[]string{"spec.asleepAs.annotations[flyball.dev/awake-until]", "spec.asleepAs.annotations[flyball.dev/ledger]"}},
+		{"Flyball's own annotations", as(v1alpha1.AsleepAs{Annotations: map[string]string{v1alpha1.AnnotationLedger: "{}"}}),
+			[]string{"spec.asleepAs.annotations[flyball.dev/ledger]"}},
 		{"those of Kubernetes", as(v1alpha1.AsleepAs{Annotations: map[string]string{"kubernetes.io/a": "", "k8s.io/a": "",
 			"deployment.kubernetes.io/revision": "1",
 			"cluster.x-k8s.io/paused":           "", "a.b.k8s.io/c": "", "KUBERNETES.io/b": ""}}),
@@ -387,7 +323,7 @@ func TestErrorsNameTheField(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.reason, func(t *testing.T) {
-			p, errs := compile(tc.rules, nil)
+			p, errs := compile(tc.rules)
 			var got []string
 			for _, e := range errs {
 				got = append(got, e.Field)

@@ -11,10 +11,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/timeline"
+	"flyball.dev/flyball/engine/workload"
 )
+
+// compileBounds returns the limits within which a schedule yields to Overrides.
+func compileBounds(id workload.Policy, rules v1alpha1.ScheduleRules) pipeline.Bounds {
+	b := pipeline.Bounds{By: id, Suspended: rules.Suspend}
+	if rule := rules.Overrides; rule != nil {
+		b.Effects = rule.Effects
+		b.MaxDuration, _ = timeline.ParseDurationOrZero(string(rule.MaxDuration)) // validate reports unreadable durations
+	}
+	return b
+}
 
 // compileTimes compiles the rules into the times of the schedule. Without a zone the times are empty: the missing zone is
 // already reported as an error.
@@ -146,8 +158,8 @@ func validate(rules v1alpha1.ScheduleRules, authorsAsked bool, at *field.Path) f
 	if rules.Age != nil {
 		errs = append(errs, validateDuration(rules.Age.AsleepAfter, at.Child("age", "asleepAfter"))...)
 	}
-	if rules.Wake != nil {
-		errs = append(errs, validateDuration(rules.Wake.MaxDuration, at.Child("wake", "maxDuration"))...)
+	if o := rules.Overrides; o != nil && o.MaxDuration != "" {
+		errs = append(errs, validateDuration(o.MaxDuration, at.Child("overrides", "maxDuration"))...)
 	}
 	return errs
 }

@@ -168,7 +168,7 @@ var _ = Describe("The author of a policy", func() {
 			return as("paul").Patch(ctx, s.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(body)))
 		}
 		Eventually(func() error {
-			return edit(`{"metadata":{"labels":{"a":"b"},"annotations":{"flyball.dev/awake-until":"2020-01-01T00:00:00Z"}}}`)
+			return edit(`{"metadata":{"labels":{"a":"b"},"annotations":{"example.com/a":"b"}}}`)
 		}).Should(Succeed())
 		for _, body := range []string{`{"spec":{"priority":5}}`, `{"spec":{"downscale":"0 21 * * *"}}`, `{"spec":{"target":{"names":["web"]}}}`,
 			`{"spec":{"target":{"kinds":[{"group":"apps","kind":"Deployment"},{"group":"batch","kind":"CronJob"}]}}}`} {
@@ -319,7 +319,7 @@ var _ = Describe("The author of a policy for own kinds", Ordered, func() {
 		order := func(kinds, key string) *unstructured.Unstructured {
 			return schedule(ns, kinds+`, asleepAs: {annotations: {`+key+`: x}}`)
 		}
-		const restart, kubernetes, own = "looms.example.com/restart", "kubectl.kubernetes.io/restartedAt", "flyball.dev/awake-until"
+		const restart, kubernetes, own = "looms.example.com/restart", "kubectl.kubernetes.io/restartedAt", "flyball.dev/tuned-by"
 		Eventually(try("olga", order(loom, restart))).Should(MatchError(And(
 			ContainSubstring(
 				`spec.asleepAs.annotations[looms.example.com/restart]: Forbidden: it is a change by the adapters presses.looms.example.com (RollOut)`),

@@ -19,10 +19,8 @@ import (
 	. "github.com/onsi/gomega"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
-	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/integration/suite"
 )
 
@@ -141,21 +139,18 @@ subjects: [{kind: ServiceAccount, namespace: %[1]s, name: editor}]
 
 	It("give each person the rights of the person's own token", func() {
 		place := "/target/CronJob.batch/" + ns + "/report"
-		form := url.Values{"verb": {"wake"}, "on": {"cronjob.batch/report"}, "namespace": {ns}, "for": {"2h"}, "reason": {"x"},
+		form := url.Values{"verb": {"wake"}, "on": {"cronjob.batch/report"}, "namespace": {ns}, "until": {"2027-01-01T00:00:00Z"}, "reason": {"x"},
 			"confirmed": {"yes"}}
 		editor, viewer := s.enter(tokenOf(ns, "editor"), ns, http.StatusOK), s.enter(tokenOf("default", "viewer"), "", http.StatusOK)
 		nobody := s.enter(tokenOf("default", "nobody"), "", http.StatusForbidden)
 
 		Expect(viewer.page(http.MethodGet, place, nil, http.StatusOK)).NotTo(ContainSubstring("<option>cronjob.batch/report</option>"))
 		Expect(viewer.act(form, http.StatusUnprocessableEntity)).To(ContainSubstring("default:viewer"))
-		obj := object("batch/v1", "CronJob", ns, "report")
-		Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "report"}, obj)).To(Succeed())
-		Expect(obj.GetAnnotations()).NotTo(HaveKey(v1alpha1.AnnotationAwakeUntil))
+		Expect(overridesOf(ns)).To(BeEmpty())
 
 		Expect(editor.page(http.MethodGet, place, nil, http.StatusOK)).To(ContainSubstring("<option>cronjob.batch/report</option>"))
 		editor.act(form, http.StatusOK)
-		Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "report"}, obj)).To(Succeed())
-		Expect(obj.GetAnnotations()).To(HaveKey(v1alpha1.AnnotationAwakeUntil))
+		Expect(overridesOf(ns)).To(HaveLen(1))
 
 		for _, path := range []string{"/", "/policies", "/savings", place} {
 			text := nobody.page(http.MethodGet, path, nil, http.StatusForbidden)

@@ -30,7 +30,7 @@ var (
 	env   *harness.Env
 	ctx   context.Context
 	clock *clocktesting.FakeClock
-	// pipelines call the evaluate API and the wake API.
+	// pipelines call the evaluate API.
 	pipelines *pipeline
 	inUse     = []string{"deployments.apps", "statefulsets.apps", "cronjobs.batch", "horizontalpodautoscalers.autoscaling"}
 )
@@ -48,7 +48,7 @@ var _ = BeforeSuite(func() {
 	port := suite.FreePort()
 	suite.Start(ctx, env, harness.Options{Clock: clock, Webhook: app.WebhookOptions{
 		Enabled: true, Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Secret: "flyball-webhook-cert",
-		Evaluate: app.APIOptions{Enabled: true, Rate: 1000}, Wake: app.APIOptions{Enabled: true, Rate: 1000}}}, inUse...)
+		Evaluate: app.APIOptions{Enabled: true, Rate: 1000}}}, inUse...)
 	pipelines = newPipelines(fmt.Sprintf("https://127.0.0.1:%d", port))
 })
 

@@ -95,11 +95,6 @@ var _ = Describe("Pages", func() {
 		clock.SetTime(noon.Add(10 * time.Hour))
 		Eventually(func() string { return run("", "", "status", "-n", ns).Out }).Should(ContainSubstring("2 asleep"))
 	})
-	report := func() client.Object {
-		obj := object("batch/v1", "CronJob", ns, "report")
-		Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
-		return obj
-	}
 	nights := func() bool {
 		var s v1alpha1.Schedule
 		Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "nights"}, &s)).To(Succeed())
@@ -113,14 +108,14 @@ var _ = Describe("Pages", func() {
 		form := url.Values{"verb": {"wake"}, "on": {"cronjob.batch/report"}, "namespace": {ns}, "for": {"2h"}, "reason": {"month's end"}}
 		got := b.act(form, http.StatusOK)
 		Expect(got).To(And(ContainSubstring("Nothing was written yet"), ContainSubstring("kubectl flyball wake cronjob.batch/report")))
-		Expect(report().GetAnnotations()).NotTo(HaveKey(v1alpha1.AnnotationAwakeUntil))
+		Expect(overridesOf(ns)).To(BeEmpty())
 		form.Set("confirmed", "yes")
 		b.act(form, http.StatusOK)
-		Expect(report().GetAnnotations()).To(And(HaveKeyWithValue(v1alpha1.AnnotationAwakeReason, "month's end"),
-			HaveKeyWithValue(v1alpha1.AnnotationAwakeUntil, "2026-03-03T00:00:00Z")))
-		Expect(b.page(http.MethodGet, place, nil, http.StatusOK)).To(ContainSubstring("End the time awake"))
-		b.act(url.Values{"verb": {"sleep"}, "on": {"cronjob.batch/report"}, "namespace": {ns}, "confirmed": {"yes"}}, http.StatusOK)
-		Expect(report().GetAnnotations()).NotTo(HaveKey(v1alpha1.AnnotationAwakeUntil))
+		Expect(overridesOf(ns)).To(ConsistOf(HaveField("Spec.OverrideRules", Equal(v1alpha1.OverrideRules{Effect: v1alpha1.OverrideAwake,
+			Until: "2026-03-03T00:00:00Z", Reason: "month's end"}))))
+		Expect(b.page(http.MethodGet, place, nil, http.StatusOK)).To(ContainSubstring("End the wake of cronjob.batch/report"))
+		b.act(url.Values{"verb": {"wake"}, "end": {"yes"}, "on": {"cronjob.batch/report"}, "namespace": {ns}, "confirmed": {"yes"}}, http.StatusOK)
+		Expect(overridesOf(ns)).To(BeEmpty())
 
 		policy := "/policy/Schedule/" + ns + "/nights"
 		Expect(b.page(http.MethodGet, policy, nil, http.StatusOK)).To(ContainSubstring("Suspend the policy"))
@@ -166,10 +161,10 @@ var _ = Describe("Pages", func() {
 		for _, path := range []string{"/target/CronJob.batch/" + ns + "/report", "/policy/Schedule/" + ns + "/nights"} {
 			Expect(b.page(http.MethodGet, path, nil, http.StatusOK)).NotTo(ContainSubstring("<form"))
 		}
-		Expect(b.act(form, http.StatusUnprocessableEntity)).To(ContainSubstring("this right is needed: patch cronjobs.batch in namespace " + ns))
+		Expect(b.act(form, http.StatusUnprocessableEntity)).To(ContainSubstring("this right is needed: create overrides.flyball.dev in namespace " + ns))
 		b = openUI("alice", "-n", ns, "--read-only")
 		Expect(b.page(http.MethodGet, "/target/CronJob.batch/"+ns+"/report", nil, http.StatusOK)).NotTo(ContainSubstring("<form"))
 		b.act(form, http.StatusNotFound)
-		Expect(report().GetAnnotations()).NotTo(HaveKey(v1alpha1.AnnotationAwakeUntil))
+		Expect(overridesOf(ns)).To(BeEmpty())
 	})
 })

@@ -53,7 +53,7 @@ func everyVerb(ns string) []asked {
 		{[]string{"freezes"}, answered(0, "No freeze and no maintenance window is in force."), refused(1, lists)},
 		{[]string{"wake", "deployment/web", "--for", "1h", "--dry-run"}, answered(0, "dry run"), refused(1, lists)},
 		{[]string{"hold", "deployment/web", "--for", "1h", "--dry-run"}, answered(0, "dry run"), refused(1, lists)},
-		{[]string{"sleep", "deployment/web", "--dry-run"}, answered(0, "dry run"), refused(1, lists)},
+		{[]string{"sleep", "deployment/web", "--for", "1h", "--dry-run"}, answered(0, "dry run"), refused(1, lists)},
 		{[]string{"except", "deployment/web", "--allow", "rollout", "--for", "1h", "--reason", "fix", "--dry-run"},
 			refused(1, "the exception would lift nothing, so it is not made: no freeze denies this"), refused(1, lists)},
 		{[]string{"adapter", "new", "adapters.flyball.dev"}, refused(1, "list customresourcedefinitions.apiextensions.k8s.io in all namespaces"),

@@ -11,6 +11,13 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
+// overridesOf returns the Overrides of a namespace.
+func overridesOf(ns string) []v1alpha1.Override {
+	var list v1alpha1.OverrideList
+	Expect(env.Client.List(ctx, &list, client.InNamespace(ns))).To(Succeed())
+	return list.Items
+}
+
 var _ = Describe("Verbs that write", func() {
 	var ns string
 	asleep := func() string {
@@ -25,26 +32,42 @@ var _ = Describe("Verbs that write", func() {
 	})
 
 	It("wake sleeping objects, wait until they are ready, and undo that", func() {
-		got := run("alice:people", "", "wake", "cj/report", "-n", ns, "--for", "2h", "--reason", "month's end", "--wait")
+		got := run("alice:people", "", "wake", "cj/report", "-n", ns, "--until", "2026-03-03T00:00:00Z", "--reason", "month's end", "--wait")
 		Expect(got.Code).To(Equal(0), got.ErrOut)
 		Expect(got.Out).To(And(ContainSubstring("cronjob/report: awake until Tue 2026-03-03 00:00 UTC"),
 			ContainSubstring(".spec.suspend true -> false"), ContainSubstring("cronjob/report is ready")))
 		Expect(asleep()).To(Equal("false"))
-		obj := object("batch/v1", "CronJob", ns, "report")
-		Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
-		Expect(obj.GetAnnotations()).To(HaveKeyWithValue(v1alpha1.AnnotationAwakeReason, "month's end"))
-		Expect(obj.GetAnnotations()).To(HaveKeyWithValue(v1alpha1.AnnotationAwakeUntil, "2026-03-03T00:00:00Z"))
+		Expect(overridesOf(ns)).To(ConsistOf(HaveField("Spec.OverrideRules", Equal(v1alpha1.OverrideRules{Effect: v1alpha1.OverrideAwake,
+			Until: "2026-03-03T00:00:00Z", Reason: "month's end"}))))
 
-		got = run("alice:people", "", "sleep", "cj/report", "-n", ns)
+		got = run("alice:people", "", "wake", "cj/report", "-n", ns, "--end")
 		Expect(got.Code).To(Equal(0), got.ErrOut)
 		Eventually(asleep).Should(Equal("true"))
+	})
+
+	It("put objects to sleep by day, and hold them", func() {
+		clock.SetTime(noon)
+		Eventually(asleep).Should(Equal("false"))
+		got := run("alice:people", "", "sleep", "cj/report", "-n", ns, "--until", "2026-03-02T18:00:00Z", "--reason", "repair")
+		Expect(got.Code).To(Equal(0), got.ErrOut)
+		Eventually(asleep).Should(Equal("true"))
+		Expect(run("alice:people", "", "sleep", "cj/report", "-n", ns, "--end").Code).To(Equal(0))
+		Eventually(asleep).Should(Equal("false"))
+
+		paused := func() string {
+			return value(ns, change{Target: "Deployment.apps/" + ns + "/web", Field: "/spec/paused"})
+		}
+		Expect(run("alice:people", "", "hold", "deployment/web", "-n", ns, "--until", "2026-03-02T18:00:00Z").Code).To(Equal(0))
+		Eventually(paused).Should(Equal("true"))
+		clock.SetTime(noon.Add(6 * time.Hour))
+		Eventually(paused).ShouldNot(Equal("true"))
 	})
 
 	It("wake a namespace and a schedule", func() {
 		for _, place := range []string{"namespace/" + ns, "schedule/nights"} {
 			Expect(run("alice:people", "", "wake", place, "-n", ns, "--for", "1h").Code).To(Equal(0), place)
 			Eventually(asleep).Should(Equal("false"), place)
-			Expect(run("alice:people", "", "sleep", place, "-n", ns).Code).To(Equal(0), place)
+			Expect(run("alice:people", "", "wake", place, "-n", ns, "--end").Code).To(Equal(0), place)
 			Eventually(asleep).Should(Equal("true"), place)
 		}
 	})
@@ -60,7 +83,7 @@ var _ = Describe("Verbs that write", func() {
 			Eventually(asleep).Should(Equal("false"), place)
 			got = run("alice:people", "", "wake", place, "-n", ns, "--for", "2h", "--wait", "--timeout", "2s")
 			Expect(got).To(answered(1, "deployment/web is kept awake but not ready after 2s"), place)
-			Expect(run("alice:people", "", "sleep", place, "-n", ns).Code).To(Equal(0), place)
+			Expect(run("alice:people", "", "wake", place, "-n", ns, "--end").Code).To(Equal(0), place)
 			Eventually(asleep).Should(Equal("true"), place)
 		}
 	})
@@ -82,7 +105,7 @@ var _ = Describe("Verbs that write", func() {
 		Expect(run("alice:people", "", "wake", "cj/report", "-n", ns, "--for", "2h", "--dry-run").Out).To(ContainSubstring("dry run"))
 		got := run("viewer", "", "wake", "cj/report", "-n", ns, "--for", "2h")
 		Expect(got.Code).To(Equal(1))
-		Expect(got.ErrOut).To(ContainSubstring("this right is needed: patch cronjobs.batch in namespace " + ns))
+		Expect(got.ErrOut).To(ContainSubstring("this right is needed: create overrides.flyball.dev in namespace " + ns))
 		apply(`{apiVersion: flyball.dev/v1alpha1, kind: ChangeFreeze, metadata: {name: sale, namespace: %s},
   spec: {target: {}, startTime: "2026-03-02T12:00:00Z", endTime: "2026-03-04T12:00:00Z"}}`, ns)
 		DeferCleanup(func() {
@@ -91,9 +114,7 @@ var _ = Describe("Verbs that write", func() {
 		got = run("viewer", "", "except", "deployment/web", "-n", ns, "--allow", "rollout", "--for", "1h", "--reason", "fix")
 		Expect(got.Code).To(Equal(1))
 		Expect(got.ErrOut).To(ContainSubstring("create and except on freezeexceptions.flyball.dev"))
-		obj := object("batch/v1", "CronJob", ns, "report")
-		Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
-		Expect(obj.GetAnnotations()).NotTo(HaveKey(v1alpha1.AnnotationAwakeUntil))
+		Expect(overridesOf(ns)).To(BeEmpty())
 	})
 
 	It("create an exception that lifts the announced policies", func() {

@@ -35,9 +35,7 @@ var _ = Describe("The report of a schedule", func() {
 		ns := scene.NewNamespace()
 		manual := scene.Deployment(ns, "manual", 2)
 		scene.Create(manual, scene.Deployment(ns, "web", 3), scene.Deployment(ns, "zero", 0), scene.CronJob(ns, "report", nil))
-		kept := scene.Deployment(ns, "kept", 1)
-		kept.Annotations = map[string]string{v1alpha1.AnnotationAwakeUntil: "2027-01-01T00:00:00Z"}
-		scene.Create(kept)
+		scene.Create(scene.Deployment(ns, "kept", 1), scene.Override(ns, "kept", v1alpha1.OverrideAwake, "2037-01-01T00:00:00Z", "kept"))
 		scene.Nightly(ns, "nights")
 		Eventually(scene.TargetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 5, Awake: 5}))
 		clock.SetTime(scene.Dusk)

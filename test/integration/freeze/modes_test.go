@@ -208,14 +208,19 @@ spec: {startTime: "%s", endTime: "%s", deny: [RollOut, Scale], suspend: [{group:
 		}).Should(Succeed())
 	})
 
-	It("is not undone by awake-until on a schedule that never sleeps", func() {
+	It("is not undone by an Override and a schedule that never sleeps", func() {
 		ns := newNamespace()
 		cron := specimens()[5].made(ns, "mail")
 		apply(`
 apiVersion: flyball.dev/v1alpha1
 kind: Schedule
-metadata: {name: never, namespace: %s, annotations: {flyball.dev/awake-until: "2026-03-09T12:00:00Z"}}
+metadata: {name: never, namespace: %[1]s}
 spec: {awake: [{from: "00:00", to: "24:00"}], priority: 2147483647}
+---
+apiVersion: flyball.dev/v1alpha1
+kind: Override
+metadata: {name: never, namespace: %[1]s}
+spec: {effect: Awake, until: "2026-03-09T12:00:00Z", reason: demo}
 `, ns)
 		suspending(ns, "a", "2026-03-02T12:00:00Z", "2026-03-02T14:00:00Z")
 		Eventually(suspended(cron)).Should(BeTrue())

@@ -76,6 +76,14 @@ func Nightly(namespace, name string, change ...func(*v1alpha1.ScheduleRules)) *v
 	return s
 }
 
+// Override returns an Override until an instant over the objects with the given names; without names over the whole namespace.
+func Override(namespace, name string, effect v1alpha1.OverrideEffect, until string, names ...string) *v1alpha1.Override {
+	o := &v1alpha1.Override{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	o.Spec.Target.Names = names
+	o.Spec.OverrideRules = v1alpha1.OverrideRules{Effect: effect, Until: until, Reason: "a test"}
+	return o
+}
+
 // Remove deletes a policy and waits until its finalizer has let it go.
 func Remove(obj client.Object) {
 	GinkgoHelper()

@@ -182,7 +182,7 @@ func (w *work) excludeNamespace(ns migrate.Object, s scope) bool {
 		w.excluded.Insert(ns.Name())
 		return true
 	case ok:
-		w.until.Add(command{migrate.Namespace, "", at}, ns.Name())
+		w.keepAwake(ns, ns.Name(), at, v1alpha1.TargetSelector{})
 	}
 	if set {
 		w.included.Insert(ns.Name())
@@ -207,17 +207,42 @@ func (w *work) leaveAlone(o migrate.Object, s scope, looksAt bool) bool {
 		return true
 	}
 	if ok && looksAt {
-		w.until.Add(command{o.GroupKind(), o.Namespace(), at}, o.Name())
+		w.keepAwake(o, o.Namespace(), at, v1alpha1.TargetSelector{Kinds: migrate.Refs(o.GroupKind()), Names: []string{o.Name()}})
 	}
 	if looksAt && o.GroupKind() == migrate.DaemonSet && isAsleep(o) && !inherited && !missing {
-		w.resting.Add(command{o.GroupKind(), o.Namespace(), ""}, o.Name())
+		w.resting.Add(command{o.GroupKind(), o.Namespace()}, o.Name())
 	}
 	return inherited || missing
 }
 
+// keepAwake adds the Override for the setting exclude-until of a namespace or an object.
+func (w *work) keepAwake(from migrate.Object, namespace, until string, target v1alpha1.TargetSelector) {
+	name := "downscaler-until"
+	if len(target.Names) > 0 {
+		name += "-" + from.Name()
+	}
+	o := &v1alpha1.Override{ObjectMeta: migrate.Meta(namespace, name)}
+	o.Spec.Target = target
+	o.Spec.OverrideRules = v1alpha1.OverrideRules{Effect: v1alpha1.OverrideAwake, Until: until, Reason: "exclude-until of kube-downscaler"}
+	w.out.Emit(o, from)
+}
+
+// overridesFirst moves the Overrides before the schedules, so that no schedule is applied without them.
+func (w *work) overridesFirst() {
+	slices.SortStableFunc(w.out.Emitted, func(a, b *migrate.Emitted) int { return isSchedule(a) - isSchedule(b) })
+}
+
+// isSchedule returns 0 for an Override, and 1 for another object.
+func isSchedule(e *migrate.Emitted) int {
+	if _, is := e.Object.(*v1alpha1.Override); is {
+		return 0
+	}
+	return 1
+}
+
 // label records that an object gets the label that keeps it out of every policy.
 func (w *work) label(o migrate.Object) {
-	w.alone.Add(command{o.GroupKind(), o.Namespace(), ""}, o.Name())
+	w.alone.Add(command{o.GroupKind(), o.Namespace()}, o.Name())
 }
 
 // isAsleep reports whether the tool keeps an object asleep.
@@ -263,7 +288,7 @@ func (w *work) excludeUntil(o migrate.Object, s scope) (at string, set bool) {
 // command is the key of objects that share one command: their kind, their namespace, and for exclude-until the instant.
 type command struct {
 	schema.GroupKind
-	namespace, until string
+	namespace string
 }
 
 // unexplained lists the sleeping objects that no known setting of the tool puts to sleep.
@@ -298,9 +323,8 @@ func (w *work) steps() {
 		return all
 	}
 	exclude := func(command) string { return v1alpha1.LabelExclude + "=true" }
-	mark := append(set("label", w.alone, exclude), set("annotate", w.until,
-		func(c command) string { return v1alpha1.AnnotationAwakeUntil + "=" + c.until })...)
-	if len(mark) > 0 {
+	w.overridesFirst()
+	if mark := set("label", w.alone, exclude); len(mark) > 0 {
 		w.out.Step("mark what the tool leaves alone, before any policy is there; in Git too", mark...)
 	}
 	if rest := set("label", w.resting, exclude); len(rest) > 0 {

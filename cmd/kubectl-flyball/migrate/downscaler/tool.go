@@ -187,10 +187,9 @@ type work struct {
 	// excluded are the namespaces that exclude themselves. included are the namespaces with exclude: "false". refused are
 	// the namespaces with a setting that has no counterpart in Flyball.
 	excluded, included, refused sets.Set[string]
-	// alone has the objects that get the label flyball.dev/exclude for good, before the first policy exists. until has
-	// the objects that get the annotation flyball.dev/awake-until. resting has the sleeping DaemonSets, which have the
-	// label only until they are taken over.
-	alone, until, resting migrate.Groups[command, string]
+	// alone has the objects that get the label flyball.dev/exclude for good, before the first policy exists. resting has
+	// the sleeping DaemonSets, which have the label only until they are taken over.
+	alone, resting migrate.Groups[command, string]
 }
 
 func newWork(in *migrate.Input, out *migrate.Output) *work {

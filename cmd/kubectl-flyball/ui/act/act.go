@@ -1,4 +1,4 @@
-// Package act prepares the actions of the pages. An action is an edit as by the verbs wake, sleep, except, pause or
+// Package act prepares the actions of the pages. An action is an edit as by the verbs wake, sleep, hold, except, pause or
 // resume, and uses the code of these verbs. Its effect and its command are known before anything is written.
 package act
 
@@ -15,10 +15,11 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/except"
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/override"
 	"flyball.dev/flyball/cmd/kubectl-flyball/pause"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/wake"
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit/freezecheck"
 )
 
@@ -61,8 +62,8 @@ func (in Around) dryRun() []string {
 // KIND/NAME.
 func Of(ctx context.Context, in Around, form url.Values) (*Action, error) {
 	switch verb := form.Get("verb"); verb {
-	case "wake", "sleep":
-		return in.wake(ctx, verb, form)
+	case "wake", "sleep", "hold":
+		return in.order(ctx, verb, form)
 	case "except":
 		return in.except(ctx, form)
 	case "pause", "resume":
@@ -77,41 +78,58 @@ func fixed(verb string, form url.Values) url.Values {
 	return url.Values{"verb": {verb}, "on": {form.Get("on")}, "namespace": {form.Get("namespace")}}
 }
 
-func (in Around) wake(ctx context.Context, verb string, form url.Values) (*Action, error) {
-	on, namespace, reason := form.Get("on"), form.Get("namespace"), form.Get("reason")
-	var until time.Time
+// effects are the effects of the verbs that create an Override.
+var effects = map[string]v1alpha1.OverrideEffect{
+	"wake": v1alpha1.OverrideAwake, "sleep": v1alpha1.OverrideAsleep, "hold": v1alpha1.OverrideHold,
+}
+
+func (in Around) order(ctx context.Context, verb string, form url.Values) (*Action, error) {
+	on, namespace := form.Get("on"), form.Get("namespace")
+	order := override.Order{Effect: effects[verb], Until: form.Get("until"), End: form.Get("end") != "", Now: in.Now, Zone: in.Zone}
 	a := &Action{Form: fixed(verb, form)}
 	words := []string{verb, on}
-	if verb == "wake" {
-		span := form.Get("for")
-		if form.Get("until") != "" {
-			span = ""
+	if order.End {
+		a.Form.Set("end", "yes")
+		words = append(words, "--end")
+	} else {
+		if order.Until == "" {
+			span := override.Order{Effect: order.Effect, Span: form.Get("for"), Now: in.Now, Zone: in.Zone}
+			if err := span.Check(); err != nil {
+				return nil, err
+			}
+			order.Until = span.Instant().UTC().Format(time.RFC3339)
 		}
-		var err error
-		if until, err = wake.End(span, form.Get("until"), in.Now, in.Zone); err != nil {
-			return nil, err
-		}
-		text := until.UTC().Format(time.RFC3339)
+		order.Reason = form.Get("reason")
+	}
+	if err := order.Check(); err != nil {
+		return nil, err
+	}
+	if !order.End {
+		text := order.Instant().UTC().Format(time.RFC3339)
 		a.Form.Set("until", text)
-		a.Form.Set("reason", reason)
+		a.Form.Set("reason", order.Reason)
 		words = append(words, "--until", text)
-		if reason != "" {
-			words = append(words, "--reason", reason)
+		if order.Reason != "" {
+			words = append(words, "--reason", order.Reason)
 		}
 	}
-	place, err := wake.Find(in.World, on, namespace)
+	place, err := override.Find(in.World, on, namespace)
 	if err != nil {
 		return nil, err
 	}
-	places := []wake.Place{place}
-	effect, err := wake.Awake.Of(ctx, in.World, places, until, reason, in.Now, in.Zone)
+	if order.Effect == v1alpha1.OverrideHold && !order.End {
+		if err := override.CheckHold(in.World, place); err != nil {
+			return nil, err
+		}
+	}
+	effect, err := order.Of(ctx, in.World, []override.Place{place})
 	if err != nil {
 		return nil, err
 	}
 	effect.DryRun = in.DryRun
 	a.Effect, a.Command = effect, Command(place.Namespace, words...)
 	a.write = func(ctx context.Context, client dynamic.Interface, manager string) error {
-		return wake.Awake.Write(ctx, client, places, until, reason, metav1.PatchOptions{FieldManager: manager, DryRun: in.dryRun()})
+		return effect.Write(ctx, client, manager, in.dryRun())
 	}
 	return a, nil
 }

@@ -38,9 +38,14 @@ func TestActionsHaveTheCommandOfTheVerb(t *testing.T) {
 		"verb=wake&on=deployment.apps/web&for=2h&reason=it's+late": {
 			`kubectl flyball wake deployment.apps/web --until 2037-05-13T21:00:00Z --reason 'it'\''s late' -n shop`,
 			"deployment/web: awake until Wed 2037-05-13 21:00 UTC (dry run: nothing was written)"},
-		"verb=wake&on=namespace/shop&for=2h&until=22:00": {"kubectl flyball wake namespace/shop --until 2037-05-13T22:00:00Z",
+		"verb=sleep&on=deployment.apps/web&for=2h": {"kubectl flyball sleep deployment.apps/web --until 2037-05-13T21:00:00Z -n shop",
+			"override/sleep-web-"},
+		"verb=hold&on=deployment.apps/web&for=2h": {"kubectl flyball hold deployment.apps/web --until 2037-05-13T21:00:00Z -n shop",
+			"paused"},
+		"verb=wake&on=namespace/shop&for=2h&until=22:00": {"kubectl flyball wake namespace/shop --until 2037-05-13T22:00:00Z -n shop",
 			"namespace/shop: awake until Wed 2037-05-13 22:00 UTC"},
-		"verb=sleep&on=deployment.apps/web": {"kubectl flyball sleep deployment.apps/web -n shop", "deployment/web: it was not kept awake"},
+		"verb=wake&end=yes&on=deployment.apps/web": {"kubectl flyball wake deployment.apps/web --end -n shop",
+			"deployment/web: no Override keeps exactly this awake"},
 		"verb=pause&on=schedule/office-hours": {"kubectl flyball pause schedule/office-hours -n shop",
 			"Schedule/shop/office-hours: paused: what sleeps stays asleep"},
 		"verb=resume&on=schedule/office-hours": {"kubectl flyball resume schedule/office-hours -n shop",
@@ -74,7 +79,7 @@ func TestActionsHaveTheCommandOfTheVerb(t *testing.T) {
 	for form, want := range map[string]string{
 		"verb=except&on=deployment.apps/web&allow=rollout&for=1h": "say why",
 		"verb=wake&on=deployment.apps/web&until=2036-01-01T00:00": "is over",
-		"verb=wake&on=changefreeze/holiday&for=1h":                "other policies are not",
+		"verb=wake&on=changefreeze/holiday&for=1h":                "there is no schedule changefreeze/holiday",
 		"verb=pause&on=changefreeze/holiday":                      "has no spec.suspend",
 		"verb=pause&on=schedule/none":                             "there is no", "verb=delete&on=deployment.apps/web": "there is no action",
 	} {
@@ -111,21 +116,21 @@ func TestActionsAreOfferedByRights(t *testing.T) {
 		policy act.Offers
 	}{
 		{nil, act.Offers{}, act.Offers{}},
-		{rights{"patch deployments.apps in namespace shop"}, act.Offers{Wake: []string{"deployment.apps/web"}}, act.Offers{}},
-		{rights{"patch schedules.flyball.dev in namespace shop"}, act.Offers{Wake: []string{"schedule/office-hours"}},
-			act.Offers{Wake: []string{"schedule/office-hours"}, Pause: "schedule/office-hours"}},
-		{rights{"patch namespaces in all namespaces"}, act.Offers{Wake: []string{"namespace/shop"}}, act.Offers{}},
+		{rights{"create overrides.flyball.dev in namespace shop"},
+			act.Offers{Order: []string{"deployment.apps/web", "namespace/shop", "schedule/office-hours"}},
+			act.Offers{Order: []string{"schedule/office-hours"}}},
+		{rights{"patch schedules.flyball.dev in namespace shop"}, act.Offers{}, act.Offers{Pause: "schedule/office-hours"}},
 		{rights{"create freezeexceptions.flyball.dev in namespace shop"}, act.Offers{}, act.Offers{}},
 		{rights{"create freezeexceptions.flyball.dev in namespace shop", "except freezeexceptions.flyball.dev in namespace shop"},
 			act.Offers{Except: "deployment.apps/web", InNamespace: true}, act.Offers{}},
 	} {
 		f := act.Offering{Asker: c.rights, World: w, Now: night}
 		got, err := f.OfTarget(t.Context(), target, story)
-		if err != nil || !slices.Equal(got.Wake, c.target.Wake) || got.Except != c.target.Except || got.InNamespace != c.target.InNamespace ||
+		if err != nil || !slices.Equal(got.Order, c.target.Order) || got.Except != c.target.Except || got.InNamespace != c.target.InNamespace ||
 			got.InCluster || got.Any() != c.target.Any() {
 			t.Errorf("%v: the target has %+v, %v", c.rights, got, err)
 		}
-		if got, err = f.OfPolicy(t.Context(), hours); err != nil || !slices.Equal(got.Wake, c.policy.Wake) || got.Pause != c.policy.Pause ||
+		if got, err = f.OfPolicy(t.Context(), hours); err != nil || !slices.Equal(got.Order, c.policy.Order) || got.Pause != c.policy.Pause ||
 			got.Any() != c.policy.Any() {
 			t.Errorf("%v: the policy has %+v, %v", c.rights, got, err)
 		}

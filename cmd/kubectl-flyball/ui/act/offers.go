@@ -2,7 +2,9 @@ package act
 
 import (
 	"context"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,17 +12,18 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/except"
 	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
+	"flyball.dev/flyball/cmd/kubectl-flyball/override"
 	"flyball.dev/flyball/cmd/kubectl-flyball/pause"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/wake"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // Offers are the actions that a person may take on one page. Each text is KIND/NAME in the form that the verb accepts.
 type Offers struct {
 	Namespace string
-	// Wake has the objects that the person may keep awake. Sleep has those objects of Wake that are kept awake now.
-	Wake, Sleep []string
+	// Order has the places for which the person may create an Override. End has the orders that are in force for exactly these places.
+	Order []string
+	End   []InForce
 	// Except is an object whose changes a freeze refuses. Refused are the refused actions. InNamespace is true if the
 	// person may create an exception in the namespace. InCluster is true if the person may create a cluster exception.
 	Except                 string
@@ -29,9 +32,12 @@ type Offers struct {
 	Pause, Resume          string
 }
 
+// InForce is a place with an order that is in force. Verb is the verb that made the order.
+type InForce struct{ Verb, On string }
+
 // Any reports whether at least one action is offered.
 func (o *Offers) Any() bool {
-	return o != nil && (len(o.Wake)+len(o.Sleep) > 0 || o.Except != "" || o.Pause != "" || o.Resume != "")
+	return o != nil && (len(o.Order) > 0 || o.Except != "" || o.Pause != "" || o.Resume != "")
 }
 
 // Asker finds out whether a person has a right.
@@ -56,7 +62,7 @@ func (f Offering) OfTarget(ctx context.Context, t source.Target, story *explain.
 	for _, p := range story.Policies {
 		kind, name, _ := strings.Cut(p.Policy, "/")
 		text := strings.ToLower(kind) + "/" + path.Base(name)
-		if _, err := wake.Find(f.World, text, t.Namespace); err == nil {
+		if _, err := override.Find(f.World, text, t.Namespace); err == nil {
 			schedules = append(schedules, text)
 		}
 	}
@@ -98,24 +104,27 @@ func (f Offering) has(ctx context.Context, rights []source.Right, name string) (
 	return true, nil
 }
 
-// addPlaces adds the places that the person may keep awake. It leaves out places that do not exist. It also leaves out
+// addPlaces adds the places for which the person may create an Override. It leaves out places that do not exist. It also leaves out
 // schedules for all namespaces if the world has only one namespace.
 func (f Offering) addPlaces(ctx context.Context, o *Offers, texts []string) error {
 	for _, text := range texts {
-		p, err := wake.Find(f.World, text, o.Namespace)
-		if err != nil || f.Namespace != "" && wake.ReachesAll(text) {
+		p, err := override.Find(f.World, text, o.Namespace)
+		if err != nil || f.Namespace != "" && override.ReachesAll(text) {
 			continue
 		}
-		ok, err := f.Allowed(ctx, p.Right(), p.Name)
+		ok, err := f.Allowed(ctx, p.Right(), "")
 		if err != nil {
 			return err
 		}
 		if !ok {
 			continue
 		}
-		o.Wake = append(o.Wake, text)
-		if wake.Awake.Kept(f.World, p, f.Now) {
-			o.Sleep = append(o.Sleep, text)
+		o.Order = append(o.Order, text)
+		for _, verb := range slices.Sorted(maps.Keys(effects)) {
+			order := override.Order{Effect: effects[verb], End: true, Now: f.Now}
+			if len(order.InForce(f.World, []override.Place{p})) > 0 {
+				o.End = append(o.End, InForce{verb, text})
+			}
 		}
 	}
 	return nil

@@ -139,12 +139,13 @@ func TestHostileAnnotations(t *testing.T) {
 	const text = `'</title><script>alert(1)</script><img src=x onerror=alert(1)>`
 	quoted := `"` + text + `"`
 	manifest := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {namespace: shop, name: web, labels: {team: " + quoted +
-		"}, annotations: {flyball.dev/awake-until: " + quoted +
-		", flyball.dev/awake-reason: " + quoted + "}}\nspec: {replicas: 2, template: {spec: {containers: [{name: web, image: " + quoted +
+		"}, annotations: {example.com/reason: " + quoted + "}}\nspec: {replicas: 2, template: {spec: {containers: [{name: web, image: " + quoted +
 		"}]}}}\n---\n" +
 		"apiVersion: flyball.dev/v1alpha1\nkind: Schedule\nmetadata: {namespace: shop, name: nights}\nspec: {timeZone: Europe/Berlin, " +
 		"asleep: [{name: " + quoted + ", from: \"20:00\", to: \"08:00\"}]}\n---\n" +
-		"apiVersion: flyball.dev/v1alpha1\nkind: ChangeFreeze\nmetadata: {namespace: shop, name: sale}\nspec: {target: {}, startTime: " +
+		"apiVersion: flyball.dev/v1alpha1\nkind: Override\nmetadata: {namespace: shop, name: demo}\nspec: {effect: Awake, " +
+		"until: \"2037-06-01\", reason: " + quoted +
+		"}\n---\napiVersion: flyball.dev/v1alpha1\nkind: ChangeFreeze\nmetadata: {namespace: shop, name: sale}\nspec: {target: {}, startTime: " +
 		"\"2037-05-13T00:00:00Z\", endTime: \"2037-05-14T00:00:00Z\", message: {reason: " + quoted +
 		", contact: " + quoted + "}}\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {namespace: shop, name: " + quoted +
 		"}\nspec: {replicas: 2}\n"

@@ -2,17 +2,17 @@
 
 {{/* All kinds of policies. */}}
 {{- define "flyball.policies" -}}
-changefreezes, clusterchangefreezes, clusterdeletioncosts, clusterfreezeexceptions, clustermaintenancewindows, clusterschedules, clustertortoises, clustertriggers, deletioncosts, freezeexceptions, maintenancewindows, schedules, tortoises, triggers
+changefreezes, clusterchangefreezes, clusterdeletioncosts, clusterfreezeexceptions, clustermaintenancewindows, clusteroverrides, clusterschedules, clustertortoises, clustertriggers, deletioncosts, freezeexceptions, maintenancewindows, overrides, schedules, tortoises, triggers
 {{- end -}}
 
 {{/* Kinds that act on targets: Flyball keeps a finalizer on them. */}}
 {{- define "flyball.policies.acting" -}}
-changefreezes, clusterchangefreezes, clusterdeletioncosts, clustermaintenancewindows, clusterschedules, clustertortoises, clustertriggers, deletioncosts, maintenancewindows, schedules, tortoises, triggers
+changefreezes, clusterchangefreezes, clusterdeletioncosts, clustermaintenancewindows, clusteroverrides, clusterschedules, clustertortoises, clustertriggers, deletioncosts, maintenancewindows, overrides, schedules, tortoises, triggers
 {{- end -}}
 
 {{/* Cluster-scoped kinds. */}}
 {{- define "flyball.policies.cluster" -}}
-clusterchangefreezes, clusterdeletioncosts, clusterfreezeexceptions, clustermaintenancewindows, clusterschedules, clustertortoises, clustertriggers
+clusterchangefreezes, clusterdeletioncosts, clusterfreezeexceptions, clustermaintenancewindows, clusteroverrides, clusterschedules, clustertortoises, clustertriggers
 {{- end -}}
 
 {{/* Kinds that act on no target. */}}
@@ -27,15 +27,10 @@ changefreezes, clusterchangefreezes, clustermaintenancewindows, maintenancewindo
 
 {{/* Namespaced kinds that the role edit may write. */}}
 {{- define "flyball.policies.edit" -}}
-deletioncosts, schedules, tortoises, triggers
+deletioncosts, overrides, schedules, tortoises, triggers
 {{- end -}}
 
 {{/* Namespaced kinds that only the role admin may write. */}}
 {{- define "flyball.policies.admin" -}}
 changefreezes, freezeexceptions, maintenancewindows
-{{- end -}}
-
-{{/* Kinds with the verb wake, which allows to keep their targets awake. */}}
-{{- define "flyball.policies.waking" -}}
-clusterschedules, schedules
 {{- end -}}

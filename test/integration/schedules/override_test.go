@@ -1,0 +1,104 @@
+package schedules
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/scene"
+)
+
+var _ = Describe("An Override", func() {
+	until := scene.Dusk.Add(3 * time.Hour)
+	end := until.Format(time.RFC3339)
+	of := func(o *v1alpha1.Override) func(g Gomega) v1alpha1.OverrideStatus {
+		return func(g Gomega) v1alpha1.OverrideStatus {
+			g.Expect(scene.Env.Client.Get(scene.Ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
+			return o.Status
+		}
+	}
+
+	It("keeps targets awake until its end, whatever the priority, and leaves a day later", func() {
+		clock := scene.StartManagerAsleep()
+		ns := scene.NewNamespace()
+		scene.Create(scene.Deployment(ns, "web", 3), scene.Deployment(ns, "api", 2))
+		scene.Nightly(ns, "nights", func(r *v1alpha1.ScheduleRules) { r.Priority = 1000 })
+		Eventually(scene.Sleepers(ns)).Should(Equal(2))
+
+		o := scene.Override(ns, "demo", v1alpha1.OverrideAwake, end, "web")
+		Expect(scene.Env.Client.Create(scene.Ctx, o)).To(Succeed())
+		Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(3))
+		Eventually(of(o)).Should(And(HaveField("State", "Awake"), HaveField("Targets.Total", BeEquivalentTo(1)),
+			HaveField("EndTime.Time", BeTemporally("==", until)),
+			HaveField("Reached", ConsistOf(And(HaveField("Name", "web"), HaveField("Yielding", "Schedule/"+ns+"/nights"))))))
+		Expect(scene.Replicas(ns, "api")(Default)).To(BeEquivalentTo(0))
+
+		clock.SetTime(until)
+		Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(0))
+		Eventually(of(o)).Should(And(HaveField("State", "Ended"), HaveField("Targets.Total", BeZero()), HaveField("Reached", BeEmpty())))
+		scene.Patch(o, `{"metadata":{"labels":{"look":"again"}}}`)
+		clock.SetTime(until.Add(24 * time.Hour))
+		scene.Patch(o, `{"spec":{"reason":"a look after a day"}}`)
+		Eventually(func() bool {
+			return apierrors.IsNotFound(scene.Env.Client.Get(scene.Ctx, client.ObjectKeyFromObject(o), o))
+		}).Should(BeTrue())
+	})
+
+	It("reaches no further than the bounds of a schedule, and says so", func() {
+		scene.StartManagerAsleep()
+		ns := scene.NewNamespace()
+		scene.Create(scene.Deployment(ns, "web", 3))
+		scene.Nightly(ns, "nights", func(r *v1alpha1.ScheduleRules) {
+			r.Overrides = &v1alpha1.OverrideBounds{Effects: []v1alpha1.OverrideEffect{v1alpha1.OverrideHold}}
+		})
+		Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(0))
+		o := scene.Override(ns, "demo", v1alpha1.OverrideAwake, end)
+		Expect(scene.Env.Client.Create(scene.Ctx, o)).To(Succeed())
+		Eventually(of(o)).Should(And(HaveField("Targets.Overridden", BeEquivalentTo(1)),
+			HaveField("Overridden", ConsistOf(HaveField("Message", "Schedule/"+ns+"/nights yields to no effect Awake")))))
+		Expect(scene.Replicas(ns, "web")(Default)).To(BeEquivalentTo(0))
+	})
+
+	It("puts targets to sleep by day, and gives them back when it is deleted while asleep", func() {
+		scene.StartManager()
+		ns := scene.NewNamespace()
+		scene.Create(scene.Deployment(ns, "web", 3))
+		scene.Nightly(ns, "nights")
+		o := scene.Override(ns, "repair", v1alpha1.OverrideAsleep, end)
+		Expect(scene.Env.Client.Create(scene.Ctx, o)).To(Succeed())
+		Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(0))
+		Expect(scene.Env.Client.Delete(scene.Ctx, o)).To(Succeed())
+		Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(3))
+		Eventually(func() bool {
+			return apierrors.IsNotFound(scene.Env.Client.Get(scene.Ctx, client.ObjectKeyFromObject(o), o))
+		}).Should(BeTrue())
+	})
+
+	It("holds objects that no schedule selects, corrects changes by hand, and restores the originals at the end", func() {
+		clock := scene.StartManagerAsleep()
+		ns := scene.NewNamespace()
+		web, api := autoscaler(ns, "web", 2, 5), scene.Deployment(ns, "api", 3)
+		o := scene.Override(ns, "load-test", v1alpha1.OverrideHold, end)
+		scene.Create(web, api, o)
+		Eventually(behavior(ns)).Should(HaveField("ScaleUp.SelectPolicy", HaveValue(Equal(autoscalingv2.DisabledPolicySelect))))
+		paused := func(g Gomega) bool {
+			var d appsv1.Deployment
+			g.Expect(scene.Env.Client.Get(scene.Ctx, client.ObjectKeyFromObject(api), &d)).To(Succeed())
+			return d.Spec.Paused
+		}
+		Eventually(paused).Should(BeTrue())
+		scene.Patch(api, `{"spec":{"paused":false}}`)
+		Eventually(paused).Should(BeTrue())
+
+		clock.SetTime(until)
+		Eventually(behavior(ns)).Should(BeNil())
+		Eventually(paused).Should(BeFalse())
+		scene.Remove(o)
+	})
+})
