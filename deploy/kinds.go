@@ -7,6 +7,7 @@ import (
 
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/policy/override"
 )
 
 // kindsFile is the helper file of the chart that lists the kinds of policies.
@@ -26,7 +27,12 @@ var kindLists = []struct {
 		func(k policy.Kind) bool { return !k.ClusterScoped && !k.Restricts }},
 	{"policies.admin", "Namespaced kinds that only the role admin may write.",
 		func(k policy.Kind) bool { return !k.ClusterScoped && k.Restricts }},
+	{"policies.expiring", "Kinds that the manager deletes some time after their end.", expires},
+	{"policies.orders", "Namespaced kinds by which chats and pipelines keep targets awake.",
+		func(k policy.Kind) bool { return !k.ClusterScoped && expires(k) }},
 }
+
+func expires(k policy.Kind) bool { return k.Name == override.Kind || k.Name == override.ClusterKind }
 
 func guarded(k policy.Kind) bool { return k.Restricts && k.ActsOnTargets() }
 

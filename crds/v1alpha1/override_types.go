@@ -162,7 +162,8 @@ type ClusterOverrideList struct {
 // OverrideBounds limits the Overrides to which a schedule yields.
 // +kubebuilder:validation:XValidation:rule="has(self.maxDuration) || has(self.effects)",message="give maxDuration, effects or both"
 type OverrideBounds struct {
-	// MaxDuration is the longest time, from the creation of an Override, for which the schedule yields to it, for example 12h. Default: no limit.
+	// MaxDuration is the longest time, from the creation of an Override, for which the schedule yields to it, for example 12h.
+	// Default: no limit.
 	// +optional
 	MaxDuration Duration `json:"maxDuration,omitempty"`
 	// Effects lists the effects to which the schedule yields. Default: all.

@@ -31,6 +31,8 @@ func TestTargetsFallAsleepUntilTheyHaveSettled(t *testing.T) {
 		why    string
 	}{
 		{"no controller has reported", nightly(0), slept, later, workload.StateAsleep, ""},
+		{"the API server alone has written zeros", nightly(0),
+			strings.TrimSuffix(strings.TrimSpace(slept), "}") + `,"status":{"replicas":0,"availableReplicas":0}}`, later, workload.StateAsleep, ""},
 		{"the controller has not seen the change", nightly(0), report(slept, 1, 0), later, workload.StateFallingAsleep,
 			"observedGeneration is 1"},
 		{"pods are left", nightly(0), report(slept, 2, 3), later, workload.StateFallingAsleep, ".status.replicas is 3"},

@@ -52,8 +52,8 @@ func newSleep(s *session) *cobra.Command {
 	v := &orderVerb{session: s, order: override.Order{Effect: v1alpha1.OverrideAsleep}}
 	return v.command("sleep", "Put objects, a namespace or a schedule's targets to sleep for some time",
 		`Creates an Override with the effect Asleep for objects (KIND/NAME), a namespace (namespace/NAME), all targets of a schedule
-(schedule/NAME), or with -l the objects with these labels, and prints the objects that go to sleep. Afterwards Flyball restores the originals,
-unless a schedule puts them to sleep then.
+(schedule/NAME), or with -l the objects with these labels, and prints the objects that go to sleep. Afterwards Flyball restores the
+originals, unless a schedule puts them to sleep then.
 
 It takes the right to create overrides and to patch the objects.
 

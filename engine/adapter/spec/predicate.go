@@ -51,9 +51,10 @@ func (a *Spec) Settled(obj *workload.Object) (settled bool, why string) {
 }
 
 // Unsettled returns the reason why an object has not settled. It is "" for a settled object, and for an object of unknown
-// state: read without the fields of the predicates, or with none of them written by its controller.
+// state: read without the fields of the predicates, or with none of them written by its controller. The API server writes zeros of
+// required fields by itself, such as status.replicas of a StatefulSet.
 func (a *Spec) Unsettled(obj *workload.Object) (why string) {
-	known := func(s *projection.Slot) bool { return s.Of(obj).Raw != "" }
+	known := func(s *projection.Slot) bool { raw := s.Of(obj).Raw; return raw != "" && raw != "0" }
 	if a.keepsReady && slices.ContainsFunc(a.reported, known) {
 		_, why = a.Settled(obj)
 	}

@@ -34,3 +34,13 @@ deletioncosts, overrides, schedules, tortoises, triggers
 {{- define "flyball.policies.admin" -}}
 changefreezes, freezeexceptions, maintenancewindows
 {{- end -}}
+
+{{/* Kinds that the manager deletes some time after their end. */}}
+{{- define "flyball.policies.expiring" -}}
+clusteroverrides, overrides
+{{- end -}}
+
+{{/* Namespaced kinds by which chats and pipelines keep targets awake. */}}
+{{- define "flyball.policies.orders" -}}
+overrides
+{{- end -}}
