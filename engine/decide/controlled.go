@@ -160,9 +160,10 @@ func adapterOf(gk schema.GroupKind) string {
 }
 
 // leaves returns the reason why a policy leaves an object to its control, or "". With the kind and the exact name in its
-// lists, a policy acts all the same, unless By has an adapter.
+// lists, a policy acts all the same, unless By has an adapter. So does a policy that orders pods, because no controller puts deletion
+// costs back.
 func (p *Policy) leaves(k *Kind, obj *workload.Object, c Control) string {
-	if !c.Exists() || c.Follows && !p.putsToSleep() || c.Adapter != "" && p.Target.ListsObject(k.GroupKind, obj.Name) {
+	if !c.Exists() || c.Follows && !p.putsToSleep() || c.Adapter != "" && (p.PodOrderer != nil || p.Target.ListsObject(k.GroupKind, obj.Name)) {
 		return ""
 	}
 	return c.String()

@@ -79,6 +79,7 @@ metadata: {name: cli-edit}
 rules:
 - {apiGroups: [apps, batch, autoscaling], resources: ["*"], verbs: [create, update, patch, delete]}
 - {apiGroups: [flyball.dev], resources: [schedules], verbs: [patch]}
+- {apiGroups: [flyball.dev], resources: [overrides, clusteroverrides], verbs: [create, delete]}
 - {apiGroups: [flyball.dev], resources: [freezeexceptions], verbs: [create, except]}
 - {apiGroups: [""], resources: [namespaces], verbs: [patch]}
 ---
