@@ -106,7 +106,7 @@ var _ = Describe("A browser", func() {
 		v.do(chromedp.KeyEvent(kb.Enter))
 		Eventually(func() []v1alpha1.Override { return overrides(ns) }).Should(ConsistOf(HaveField("Spec.Reason", "month's end")))
 		Eventually(asleep).Should(BeFalse())
-		Expect(v.open("/target/Deployment.apps/" + ns + "/web")).To(ContainSubstring("End the time awake"))
+		Expect(v.open("/target/Deployment.apps/" + ns + "/web")).To(ContainSubstring("End the wake of deployment.apps/web"))
 	})
 
 	It("suspends a policy by the mouse", func() {
