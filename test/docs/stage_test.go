@@ -50,7 +50,7 @@ var scenes = map[string]scene{
 	"docs/adapters.md":               {at: evening.Add(3 * time.Hour)},
 	"docs/evaluate.md":               {objects: []string{"shop.yaml"}},
 	"docs/policies/schedule.md":      {at: evening, objects: []string{"shop.yaml"}},
-	"docs/policies/override.md":      {at: evening, objects: []string{"shop.yaml"}},
+	"docs/policies/override.md":      {objects: []string{"shop.yaml"}},
 	"docs/policies/trigger.md":       {at: time.Date(2037, 5, 12, 13, 0, 0, 0, time.UTC), objects: []string{"shop.yaml"}},
 	"docs/policies/freeze.md":        {at: time.Date(2037, 12, 21, 12, 0, 0, 0, time.UTC), objects: []string{"shop.yaml"}},
 	"docs/policies/deletion-cost.md": {at: evening, level: local.LevelWorkloads, objects: []string{"zones.yaml"}},
