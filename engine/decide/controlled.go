@@ -163,7 +163,8 @@ func adapterOf(gk schema.GroupKind) string {
 // lists, a policy acts all the same, unless By has an adapter. So does a policy that orders pods, because no controller puts deletion
 // costs back.
 func (p *Policy) leaves(k *Kind, obj *workload.Object, c Control) string {
-	if !c.Exists() || c.Follows && !p.putsToSleep() || c.Adapter != "" && (p.Wants(v1alpha1.CapabilityDeletionCost) || p.Target.ListsObject(k.GroupKind, obj.Name)) {
+	acts := p.Wants(v1alpha1.CapabilityDeletionCost) || p.Target.ListsObject(k.GroupKind, obj.Name)
+	if !c.Exists() || c.Follows && !p.putsToSleep() || c.Adapter != "" && acts {
 		return ""
 	}
 	return c.String()

@@ -36,14 +36,15 @@ func bounded(longest v1alpha1.Duration, effects ...v1alpha1.OverrideEffect) *v1a
 	return s
 }
 
-// TestOverridesBeatSchedulesWithinTheirBounds checks the writes of a night, by the hours after the evening, and that the spec at the end is the
-// spec of the begin.
+// TestOverridesBeatSchedulesWithinTheirBounds checks the writes of a night, by the hours after the evening, and that the spec at the end
+// is the spec of the begin.
 func TestOverridesBeatSchedulesWithinTheirBounds(t *testing.T) {
 	const awake, asleep, hold = v1alpha1.OverrideAwake, v1alpha1.OverrideAsleep, v1alpha1.OverrideHold
 	const nights, demo = " by Schedule/shop/nights", " by Override/shop/demo"
 	second := nightly(0)
 	second.Name, second.Spec.Priority = "second", 5
-	frozen := &v1alpha1.ChangeFreeze{TypeMeta: metav1.TypeMeta{Kind: "ChangeFreeze"}, ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "end"}}
+	frozen := &v1alpha1.ChangeFreeze{TypeMeta: metav1.TypeMeta{Kind: "ChangeFreeze"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "end"}}
 	frozen.Spec.StartTime, frozen.Spec.EndTime = metav1.Time{Time: evening}, metav1.Time{Time: evening.Add(6 * time.Hour)}
 	frozen.Spec.Deny = []v1alpha1.Action{v1alpha1.ActionRollOut}
 	frozen.Spec.Suspend = []v1alpha1.FreezeSuspend{{KindRef: v1alpha1.KindRef{Group: "batch", Kind: "CronJob"}}}
@@ -93,7 +94,8 @@ func TestOverridesBeatSchedulesWithinTheirBounds(t *testing.T) {
 			}
 			w := memoryOf(t, library, tc.policies, tc.objects...)
 			for _, o := range tc.policies {
-				if p := w.Policy(workload.Policy{Kind: o.GetObjectKind().GroupVersionKind().Kind, Namespace: "shop", Name: o.GetName()}); p == nil || p.IsBroken() {
+				id := workload.Policy{Kind: o.GetObjectKind().GroupVersionKind().Kind, Namespace: "shop", Name: o.GetName()}
+				if p := w.Policy(id); p == nil || p.IsBroken() {
 					t.Fatalf("%s: %v", o.GetName(), p)
 				}
 			}

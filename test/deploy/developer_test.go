@@ -32,7 +32,8 @@ func (s *stage) developer() {
 		{"targets"}, {"targets", "schedule/nights"}, {"explain", "deployment/web"}, {"explain", "schedule/nights"}, {"plan", "--for", "1d"},
 		{"freezes"}, {"doctor"},
 		{"can-i", "rollout", "deployment/web"}, {"migrate", "kube-downscaler"},
-		{"sleep", "deployment/web", "--for", "1h", "--dry-run"}, {"pause", "schedule/nights", "--dry-run"}, {"wake", "deployment/web", "--for", "1h"},
+		{"sleep", "deployment/web", "--for", "1h", "--dry-run"}, {"pause", "schedule/nights", "--dry-run"},
+		{"wake", "deployment/web", "--for", "1h"},
 		{"wake", "deployment/web", "--end"},
 		{"pause", "schedule/nights"}, {"resume", "schedule/nights"},
 	} {

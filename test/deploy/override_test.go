@@ -11,7 +11,8 @@ import (
 // TestChartsRoleForChatsOnlyCreatesAndDeletesOverrides checks the rights of the role for chats and pipelines.
 func TestChartsRoleForChatsOnlyCreatesAndDeletesOverrides(t *testing.T) {
 	role := rules(t, find(t, render(t), "ClusterRole", "flyball-override"))
-	if len(role) != 1 || !slices.Equal(role[0].Resources, []string{"overrides"}) || !slices.Equal(role[0].Verbs, []string{"create", "delete"}) {
+	if len(role) != 1 || !slices.Equal(role[0].Resources, []string{"overrides"}) ||
+		!slices.Equal(role[0].Verbs, []string{"create", "delete"}) {
 		t.Errorf("the role of callers: %+v", role)
 	}
 }

@@ -130,10 +130,19 @@ func (t *traffic) end() {
 	t.open--
 }
 
-// ended is the body of an answer, which calls end once it is closed.
+// ended is the body of an answer, which calls end once it is read to its end or closed.
 type ended struct {
 	io.ReadCloser
 	end func()
+}
+
+// Read implements io.Reader. An answer that was read to its end, or failed, is over, whether its body is closed or not.
+func (e *ended) Read(p []byte) (int, error) {
+	n, err := e.ReadCloser.Read(p)
+	if err != nil {
+		e.end()
+	}
+	return n, err
 }
 
 func (e *ended) Close() error {

@@ -66,11 +66,9 @@ func (o *Order) Of(ctx context.Context, w *source.World, places []Place) (*Effec
 	if o.End {
 		e.Overrides = o.InForce(w, places)
 	}
-	before, after := w, w
+	after := with(w, e.Overrides)
 	if o.End {
 		after = without(w, e.Overrides)
-	} else {
-		after = with(w, e.Overrides)
 	}
 	if err := e.look(after); err != nil {
 		return nil, err
@@ -81,7 +79,7 @@ func (o *Order) Of(ctx context.Context, w *source.World, places []Place) (*Effec
 		options.To = o.until.Add(time.Minute)
 	}
 	var err error
-	if e.Plan, err = difference(ctx, before, after, options); err != nil || o.End {
+	if e.Plan, err = difference(ctx, w, after, options); err != nil || o.End {
 		return e, err
 	}
 	// An earlier order for the same places hides what this one keeps awake.

@@ -51,7 +51,7 @@ func refusal(req *Request, v *Verdict, last *Rule) string {
 	return workload.OneLine(text.String(), maxRefusal)
 }
 
-// denialText returns the policy, the denied actions, and the doubt and the reason. The last two take at most most bytes.
+// denialText returns the policy, the denied actions, and the doubt and the reason. The last two take no more bytes than most.
 func denialText(d *Denial, most int) string {
 	text := d.Policy.String() + " denies " + deniedText(d)
 	why := d.why()

@@ -154,7 +154,8 @@ func (o *override) effect(f *pipeline.Frame) error {
 	if o.order.Effect == v1alpha1.OverrideAwake || len(f.Decision.Limited) > 0 {
 		return nil
 	}
-	in := workload.Intent{By: o.order.By, Class: workload.ClassSet, Override: true, Enforce: true, Hold: true, Since: o.order.Since, Reason: o.reason}
+	in := workload.Intent{By: o.order.By, Class: workload.ClassSet, Override: true, Enforce: true, Hold: true, Since: o.order.Since,
+		Reason: o.reason}
 	if o.order.Effect == v1alpha1.OverrideAsleep {
 		in.Class, in.Hold, in.Enforce = workload.ClassSleep, false, false
 		in.Size = &workload.Size{Mode: workload.SizeSleep}

@@ -61,7 +61,7 @@ var corrections = []correction{
 		with: []*cal.Holiday{ch.MariaEmpfangnis}},
 	{country: "CH", subdivision: "GE", law: "Loi sur les jours fériés (GE), art. 1", without: []*cal.Holiday{ch.Fronleichnam},
 		with: []*cal.Holiday{{Name: "Jeûne genevois", Func: jeuneGenevois},
-			yearly("Restauration de la République", time.December, 31, &cal.Holiday{})}},
+			yearly("Restauration de la République", time.December, 31, &cal.Holiday{})}}, //nolint:misspell // French
 	{country: "CH", subdivision: "GL", law: "as date-holidays has it", with: []*cal.Holiday{{Name: "Näfelser Fahrt", Func: naefelserFahrt}}},
 	{country: "CH", subdivision: "GR", law: "Gesetz über die öffentlichen Ruhetage; the days are local",
 		without: []*cal.Holiday{ch.HeiligeDreiKoenige, ch.Josefstag, ch.Fronleichnam, ch.MariaHimmelfahrt, ch.Allerheiligen, ch.MariaEmpfangnis}},

@@ -64,7 +64,8 @@ var _ = Describe("People with a role in one namespace", func() {
 		return [][]string{
 			{"status"}, {"targets"}, {"targets", "schedule/nights"}, {"explain", "deployment/web"}, {"plan", "--for", "1d"},
 			{"can-i", "rollout", "deployment/web"},
-			{"freezes"}, {"wake", "deployment/web", "--for", "1h", "--dry-run"}, {"sleep", "deployment/web", "--for", "1h", "--dry-run"}, {"doctor"}, {"version"},
+			{"freezes"}, {"wake", "deployment/web", "--for", "1h", "--dry-run"}, {"sleep", "deployment/web", "--for", "1h", "--dry-run"},
+			{"doctor"}, {"version"},
 			{"migrate", "kube-downscaler"},
 		}
 	}

@@ -114,7 +114,8 @@ var _ = Describe("Pages", func() {
 		Expect(overridesOf(ns)).To(ConsistOf(HaveField("Spec.OverrideRules", Equal(v1alpha1.OverrideRules{Effect: v1alpha1.OverrideAwake,
 			Until: "2026-03-03T00:00:00Z", Reason: "month's end"}))))
 		Expect(b.page(http.MethodGet, place, nil, http.StatusOK)).To(ContainSubstring("End the wake of cronjob.batch/report"))
-		b.act(url.Values{"verb": {"wake"}, "end": {"yes"}, "on": {"cronjob.batch/report"}, "namespace": {ns}, "confirmed": {"yes"}}, http.StatusOK)
+		b.act(url.Values{"verb": {"wake"}, "end": {"yes"}, "on": {"cronjob.batch/report"}, "namespace": {ns}, "confirmed": {"yes"}},
+			http.StatusOK)
 		Expect(overridesOf(ns)).To(BeEmpty())
 
 		policy := "/policy/Schedule/" + ns + "/nights"
@@ -161,7 +162,8 @@ var _ = Describe("Pages", func() {
 		for _, path := range []string{"/target/CronJob.batch/" + ns + "/report", "/policy/Schedule/" + ns + "/nights"} {
 			Expect(b.page(http.MethodGet, path, nil, http.StatusOK)).NotTo(ContainSubstring("<form"))
 		}
-		Expect(b.act(form, http.StatusUnprocessableEntity)).To(ContainSubstring("this right is needed: create overrides.flyball.dev in namespace " + ns))
+		Expect(b.act(form, http.StatusUnprocessableEntity)).To(ContainSubstring(
+			"this right is needed: create overrides.flyball.dev in namespace " + ns))
 		b = openUI("alice", "-n", ns, "--read-only")
 		Expect(b.page(http.MethodGet, "/target/CronJob.batch/"+ns+"/report", nil, http.StatusOK)).NotTo(ContainSubstring("<form"))
 		b.act(form, http.StatusNotFound)
