@@ -54,14 +54,26 @@ func (s *stage) live() *operator {
 	return o
 }
 
-// awaitTargets waits until a policy has the given number of targets in a state.
+// awaitTargets waits until a policy has the given number of targets in a state. Targets that are falling asleep count as asleep, because
+// no controller follows here.
 func (o *operator) awaitTargets(ctx context.Context, policy string, n int, state string) error {
 	return harness.Poll(ctx, transitionLimit, func() error {
 		m, err := o.series("flyball_targets", "policy", policy, "state", state)
-		if err == nil && m.GetGauge().GetValue() != float64(n) {
-			err = fmt.Errorf("%v targets of %s are %s, want %d", m.GetGauge().GetValue(), policy, state, n)
+		if err != nil {
+			return err
 		}
-		return err
+		found := m.GetGauge().GetValue()
+		if state == stateName(true) {
+			falling, err := o.series("flyball_targets", "policy", policy, "state", "falling_asleep")
+			if err != nil {
+				return err
+			}
+			found += falling.GetGauge().GetValue()
+		}
+		if found != float64(n) {
+			return fmt.Errorf("%v targets of %s are %s, want %d", found, policy, state, n)
+		}
+		return nil
 	})
 }
 
