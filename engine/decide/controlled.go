@@ -5,10 +5,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -22,6 +24,8 @@ type Control struct {
 	// Follows is true if By is no controller, but an object by whose sleep the target stops as well (spec.follows of its
 	// adapter). Only policies for sleep leave such a target alone.
 	Follows bool
+	// Until is the end of an Override by which By sleeps. It is zero if lasting policies alone select By.
+	Until time.Time
 	// Adapter is the name of the missing adapter of By. It is empty if By has an adapter, or is an unwatched Pod.
 	Adapter string
 }
@@ -93,13 +97,21 @@ func (d decider) followed(k *Kind, obj *workload.Object, most int) Control {
 	if object == nil || object.Deleting {
 		return Control{}
 	}
-	sleeps := false
+	sleeps := Control{By: by, Follows: true}
+	found := false
 	labels := d.namespace(object.Namespace).Labels
 	d.w.EachPolicyFor(fk.GroupKind, object, labels, func(p *Policy) {
-		sleeps = sleeps || p.putsToSleep() && p.Selects(fk, object, labels)
+		over := p.Override != nil && !p.Override.IsActive(d.now)
+		if over || !p.putsToSleep() || !p.Selects(fk, object, labels) {
+			return
+		}
+		found = true
+		if p.Override != nil {
+			sleeps.Until = timeline.Earliest(sleeps.Until, p.Override.Until)
+		}
 	})
-	if sleeps {
-		return Control{By: by, Follows: true}
+	if found {
+		return sleeps
 	}
 	return d.followed(fk, object, most-1)
 }

@@ -3,6 +3,7 @@ package decide_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -229,6 +230,13 @@ func TestMissingAdaptersAreNamedAsInTheLibrary(t *testing.T) {
 	}
 }
 
+// asleepQueue returns an Override that puts the LocalQueue team to sleep.
+func asleepQueue(from, hours int) *v1alpha1.Override {
+	o := order("queue", v1alpha1.OverrideAsleep, from, hours)
+	o.Spec.Target.Kinds, o.Spec.Target.Names = []v1alpha1.KindRef{{Group: "kueue.x-k8s.io", Kind: "LocalQueue"}}, []string{"team"}
+	return o
+}
+
 // A StatefulSet in a queue of Kueue is left to the queue while a policy for sleep selects the LocalQueue, or the ClusterQueue
 // that the LocalQueue follows.
 func TestQueuedObjectsFollowTheirQueue(t *testing.T) {
@@ -258,6 +266,9 @@ func TestQueuedObjectsFollowTheirQueue(t *testing.T) {
 		{"it is in no queue", []policy.Object{nightly(0)}, []string{strings.Replace(set, "LABEL", "", 1), queue}, true, ""},
 		{"its queue does not exist", []policy.Object{nightly(0)}, []string{queued}, true, ""},
 		{"no policy selects the queue", []policy.Object{sets}, []string{queued, queue, all}, true, ""},
+		{"an Override puts the queue to sleep", []policy.Object{sets, asleepQueue(-1, 2)}, []string{queued, queue, all}, false,
+			"no policy: it follows LocalQueue.kueue.x-k8s.io/team, which is put to sleep itself"},
+		{"an Override that put the queue to sleep is over", []policy.Object{sets, asleepQueue(-3, 2)}, []string{queued, queue, all}, true, ""},
 		{"the ClusterQueue is selected", []policy.Object{sets, cluster}, []string{queued, queue, all}, false,
 			"no policy: it follows ClusterQueue.kueue.x-k8s.io/all, which is put to sleep itself"},
 	} {
@@ -276,6 +287,11 @@ func TestQueuedObjectsFollowTheirQueue(t *testing.T) {
 		if again != strings.Contains(tc.objects[0], "queue-name") {
 			t.Errorf("%s: decided again with its queue: %t", tc.reason, again)
 		}
+	}
+	// The end of an Override on the queue frees the object.
+	ordered := memory(t, []policy.Object{sets, asleepQueue(-1, 2)}, queued, queue, all)
+	if v := decide.Target(ordered, ref, evening, nil); !v.Wake.Equal(evening.Add(time.Hour)) {
+		t.Errorf("decided again at %s, want the end of the Override", v.Wake)
 	}
 	// A policy that does not put to sleep acts as without a queue.
 	tuned := tuning(v1alpha1.TortoiseAuto)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -29,6 +30,25 @@ func order(name string, effect v1alpha1.OverrideEffect, from, hours int, policie
 	return o
 }
 
+// cronJob is the manifest of the CronJob mail.
+const cronJob = `{"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"mail","namespace":"shop"},"spec":{}}`
+
+var mail = workload.Ref{GroupKind: schema.GroupKind{Group: "batch", Kind: "CronJob"}, Namespace: "shop", Name: "mail"}
+
+// suspends returns a freeze that suspends CronJobs for six hours from the evening.
+func suspends() *v1alpha1.ChangeFreeze {
+	f := &v1alpha1.ChangeFreeze{TypeMeta: metav1.TypeMeta{Kind: "ChangeFreeze"}, ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "end"}}
+	f.Spec.StartTime, f.Spec.EndTime = metav1.Time{Time: evening}, metav1.Time{Time: evening.Add(6 * time.Hour)}
+	f.Spec.Deny = []v1alpha1.Action{v1alpha1.ActionRollOut}
+	f.Spec.Suspend = []v1alpha1.FreezeSuspend{{KindRef: v1alpha1.KindRef{Group: "batch", Kind: "CronJob"}}}
+	return f
+}
+
+func called(s *v1alpha1.Schedule, name string) *v1alpha1.Schedule {
+	s.Name = name
+	return s
+}
+
 // bounded returns the nightly Schedule with limits to overrides.
 func bounded(longest v1alpha1.Duration, effects ...v1alpha1.OverrideEffect) *v1alpha1.Schedule {
 	s := nightly(0)
@@ -43,11 +63,7 @@ func TestOverridesBeatSchedulesWithinTheirBounds(t *testing.T) {
 	const nights, demo = " by Schedule/shop/nights", " by Override/shop/demo"
 	second := nightly(0)
 	second.Name, second.Spec.Priority = "second", 5
-	frozen := &v1alpha1.ChangeFreeze{TypeMeta: metav1.TypeMeta{Kind: "ChangeFreeze"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "end"}}
-	frozen.Spec.StartTime, frozen.Spec.EndTime = metav1.Time{Time: evening}, metav1.Time{Time: evening.Add(6 * time.Hour)}
-	frozen.Spec.Deny = []v1alpha1.Action{v1alpha1.ActionRollOut}
-	frozen.Spec.Suspend = []v1alpha1.FreezeSuspend{{KindRef: v1alpha1.KindRef{Group: "batch", Kind: "CronJob"}}}
+	frozen := suspends()
 	idle := bounded("5h")
 	idle.Spec.Downscale, idle.Spec.Upscale = "", ""
 	idle.Spec.Asleep, idle.Spec.Otherwise = []v1alpha1.Window{{Name: "late", From: "23:00", To: "06:00"}}, v1alpha1.OtherwiseNothing
@@ -71,7 +87,7 @@ func TestOverridesBeatSchedulesWithinTheirBounds(t *testing.T) {
 		{"the limit of a schedule that asks for nothing at the creation", []policy.Object{idle, order("demo", awake, -1, 20)},
 			[]string{deployment}, []string{"4 web replicas 3 -> 0" + nights, "10 web replicas 0 -> 3" + nights}},
 		{"the suspend of a freeze beats it", []policy.Object{nightly(0), frozen, order("demo", awake, -1, 20)},
-			[]string{`{"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"mail","namespace":"shop"},"spec":{}}`},
+			[]string{cronJob},
 			[]string{"0 mail suspend absent -> true by ChangeFreeze/shop/end", "6 mail suspend true -> absent by ChangeFreeze/shop/end"}},
 		{"asleep by day without a schedule", []policy.Object{order("demo", asleep, -1, 3)}, []string{deployment},
 			[]string{"-1 web replicas 3 -> 0" + demo, "2 web replicas 0 -> 3" + demo}},
@@ -144,7 +160,7 @@ func TestOpinionsOfOverridesNameYieldingSchedulesAndLimits(t *testing.T) {
 	}{
 		{"a schedule yields", []policy.Object{nightly(0), order("demo", v1alpha1.OverrideAwake, -1, 5)}, "[Schedule/shop/nights]", ""},
 		{"its limit is over", []policy.Object{bounded("30m"), order("demo", v1alpha1.OverrideAwake, -1, 5)}, "[]",
-			"Schedule/shop/nights yields for at most 30m0s"},
+			"Schedule/shop/nights yields for at most 30m"},
 		{"it yields to other effects", []policy.Object{bounded("", v1alpha1.OverrideHold), order("demo", v1alpha1.OverrideAwake, -1, 5)}, "[]",
 			"Schedule/shop/nights yields to no effect Awake"},
 		{"it is suspended", []policy.Object{suspended, order("demo", v1alpha1.OverrideAwake, -1, 5)}, "[]", "Schedule/shop/nights is suspended"},
@@ -165,6 +181,21 @@ func TestOpinionsOfOverridesNameYieldingSchedulesAndLimits(t *testing.T) {
 				t.Errorf("yielding %v, limited %q, reached %t", o.Yielding, o.Limited, o.Reached)
 			}
 		})
+	}
+	for _, tc := range []struct {
+		reason string
+		beside policy.Object
+		want   string
+	}{
+		{"a schedule that the order does not name", called(nightly(0), "second"), "Schedule/shop/second puts it to sleep"},
+		{"a freeze that suspends", suspends(), "ChangeFreeze/shop/end puts it to sleep"},
+	} {
+		w := memoryOf(t, library, []policy.Object{nightly(0), tc.beside, order("demo", v1alpha1.OverrideAwake, -1, 5, "nights")}, cronJob)
+		v := decide.Target(w, mail, evening, nil)
+		i := slices.IndexFunc(v.Opinions, func(o decide.Opinion) bool { return o.Policy.ID.Name == "demo" })
+		if i < 0 || v.Opinions[i].Reached || v.Opinions[i].Limited != tc.want {
+			t.Errorf("beside %s: %+v", tc.reason, v.Opinions)
+		}
 	}
 	free := memoryOf(t, library, []policy.Object{order("demo", v1alpha1.OverrideAwake, -1, 5)}, worldtest.Deployment("web", 3, ""))
 	if v := decide.Target(free, web, evening, nil); len(v.Opinions) != 0 {

@@ -149,6 +149,7 @@ func (d decider) merge(k *Kind, obj *workload.Object, story *Story) Verdict {
 	v.Opinions = append(v.Opinions, d.opinionsOnBehalf(slices.Concat(onBehalf, fromGoverned, fromOwned), v.Opinions)...)
 	v.Opinions = append(v.Opinions, d.opinionsOfFormerPolicies(k, obj, v.Opinions)...)
 	v.Plan, v.Conflicts = pipeline.Merge(intents...)
+	v.limitOrders()
 	v.Plan.Within = d.boundsByGovernors(k, obj, v.Plan)
 	d.dropBoundsFromPlan(&v.Plan, k, obj, onBehalf)
 	return v
@@ -206,7 +207,8 @@ func (d decider) askSelecting(k *Kind, obj *workload.Object, ns Namespace, a *an
 	governors := d.w.Governors(k.Ref(obj))
 	in := d.input(k, obj, len(governors) > 0)
 	controlled = d.control(k, obj, governors)
-	d.addOverrides(in, policies, k, obj)
+	d.addOverrides(in, policies, k, obj, ns.Labels)
+	a.wake = controlled.Until
 	for _, p := range policies {
 		why := p.leaves(k, obj, controlled)
 		switch o := p.Override; {
@@ -233,29 +235,46 @@ func (d decider) selecting(k *Kind, obj *workload.Object, ns Namespace) []*Polic
 	return policies
 }
 
-// addOverrides adds the orders about an object to the input, and the limits of the schedules among its policies. An order to
-// keep a scaled object awake concerns its autoscalers too: an autoscaler that sleeps would put the object to sleep.
-func (d decider) addOverrides(in *pipeline.Input, policies []*Policy, k *Kind, obj *workload.Object) {
+// addOverrides adds the orders in force to keep an object awake to the input, and the limits of the schedules among its policies
+// if any order is in force. An order to keep a scaled object awake concerns its autoscalers too: an autoscaler that sleeps
+// would put the object to sleep.
+func (d decider) addOverrides(in *pipeline.Input, policies []*Policy, k *Kind, obj *workload.Object, labels workload.Pairs) {
+	inForce := false
 	add := func(p *Policy) {
-		if o := p.Override; o != nil && o.IsActive(d.now) && !slices.ContainsFunc(in.Overrides,
-			func(known pipeline.Override) bool { return known.By == o.By }) {
-			in.Overrides = append(in.Overrides, *o)
+		if p.Override == nil || !p.Override.IsActive(d.now) {
+			return
+		}
+		inForce = true
+		if p.Override.Effect == v1alpha1.OverrideAwake {
+			in.Overrides = append(in.Overrides, *p.Override)
 		}
 	}
 	for _, p := range policies {
 		add(p)
 	}
 	if tk, governed := d.governed(k, obj); governed != nil {
-		labels := d.namespace(governed.Namespace).Labels
 		d.w.EachPolicyFor(tk.GroupKind, governed, labels, func(p *Policy) {
-			if p.Override != nil && p.Override.Effect == v1alpha1.OverrideAwake && p.Selects(tk, governed, labels) {
+			if p.Override != nil && p.Override.Effect == v1alpha1.OverrideAwake && p.Selects(tk, governed, labels) && !p.Selects(k, obj, labels) {
 				add(p)
 			}
 		})
 	}
 	for _, p := range policies {
-		if p.Bounds != nil && len(in.Overrides) > 0 {
+		if p.Bounds != nil && inForce {
 			in.Bounds = append(in.Bounds, *p.Bounds)
+		}
+	}
+}
+
+// limitOrders says of orders to stay awake that the plan puts the target to sleep nevertheless: by a freeze, or by a schedule that the order
+// does not name.
+func (v *Verdict) limitOrders() {
+	if !v.Plan.Asleep() {
+		return
+	}
+	for i := range v.Opinions {
+		if o := &v.Opinions[i]; o.Reached && o.Policy.Override.Effect == v1alpha1.OverrideAwake {
+			o.Reached, o.Limited = false, v.Plan.Size.By.String()+" puts it to sleep"
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -49,7 +50,7 @@ func (b *Bounds) Yields(o *Override, now time.Time) (until time.Time, why string
 	}
 	last := o.Since.Add(b.MaxDuration)
 	if !now.Before(last) {
-		return until, fmt.Sprintf("%s yields for at most %s", b.By, b.MaxDuration)
+		return until, fmt.Sprintf("%s yields for at most %s", b.By, timeline.DurationText(b.MaxDuration))
 	}
 	if o.Until.IsZero() || last.Before(o.Until) {
 		return last, ""

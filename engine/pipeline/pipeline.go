@@ -19,8 +19,8 @@ type Input struct {
 	Now time.Time
 	// Target is the object with its owner's values.
 	Target workload.Observed
-	// Overrides are the orders about the target that are in force. Bounds are the limits of the schedules that select the
-	// target; nil without an order.
+	// Overrides are the orders in force that keep the target awake. Bounds are the limits of the schedules that select the
+	// target; nil without an order in force.
 	Overrides []Override
 	Bounds    []Bounds
 	// Advice is the tuning advice for the target; nil: none (yet).

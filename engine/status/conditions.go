@@ -62,7 +62,7 @@ func (s *Writer) view(snapshot *world.Snapshot, p *world.Policy, now time.Time, 
 	v.lost = strings.Join(snapshot.LostWarnings(p.Policy.Policy, p.Calendars), "; ")
 	s.tracker.read(p.ID, func(t *counts) { v.counts = t.copy() })
 	if !p.Deleting && !p.IsBroken() {
-		v.unmatched = unmatched(snapshot, p, &v.counts, v.objectsKnown())
+		v.unmatched = unmatched(snapshot, p, &v.counts, v.objectsKnown(), v.idle() != "")
 	}
 	if p.Deleting {
 		// A deleted policy has no further transitions.
@@ -241,6 +241,8 @@ func (v *view) summary() string {
 	switch {
 	case t.total() == 0 && len(v.unmatched) > 0:
 		return join(message, v.unmatchedText())
+	case t.total() == 0 && v.idle() != "":
+		return v.idle()
 	case t.total() > 0 && fine == 0:
 		message = "no target is as it should be"
 	case fine == 1:
@@ -258,6 +260,19 @@ func (v *view) summary() string {
 		message = join(message, fmt.Sprintf("%d left running, because they cannot be put to the claimed state: %s", n, list(t.unable, "")))
 	}
 	return message
+}
+
+// idle returns the reason why an Override has no targets although it may select objects; empty: no such reason.
+func (v *view) idle() string {
+	switch o := v.policy.Override; {
+	case o == nil:
+		return ""
+	case !o.IsActive(v.now):
+		return v.state.Message
+	case o.Effect == v1alpha1.OverrideAwake:
+		return "no schedule selects an object of the target"
+	}
+	return ""
 }
 
 // restore sets the message about the deletion of the policy: it names the objects still to be restored, or the reason

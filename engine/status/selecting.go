@@ -18,8 +18,8 @@ import (
 const lookAgainEvery = 5 * time.Second
 
 // unmatched returns the terms of a policy's selection that match nothing. Objects are searched only if all of
-// them are known.
-func unmatched(s *world.Snapshot, p *world.Policy, t *counts, known bool) []selector.Unmatched {
+// them are known. idle is true for a policy that may select objects and counts none.
+func unmatched(s *world.Snapshot, p *world.Policy, t *counts, known, idle bool) []selector.Unmatched {
 	judges := p.Denies()
 	selection := p.Selection()
 	found := selection.UnknownTerms(s.Inventory())
@@ -29,7 +29,7 @@ func unmatched(s *world.Snapshot, p *world.Policy, t *counts, known bool) []sele
 	switch {
 	case judges:
 		found = append(found, p.Target.UnknownSuspends(s.Inventory())...)
-	case len(found) == 0 && known && t.total() == 0:
+	case len(found) == 0 && known && t.total() == 0 && !idle:
 		found = append(found, selection.EmptyTerm(s.InventoryFor(p.Needs)))
 	}
 	return found

@@ -91,7 +91,7 @@ func TestStatusNamesTermsWithoutAMatch(t *testing.T) {
 		if len(p.Invalid) > 0 {
 			t.Fatalf("%s: %v", test.about, p.Invalid)
 		}
-		if got := unmatched(m.Snapshot, p, counted, true); !slices.Equal(got, test.want) {
+		if got := unmatched(m.Snapshot, p, counted, true, false); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %d selected, %v; want %v", test.about, counted.total(), got, test.want)
 		}
 	}

@@ -49,7 +49,7 @@ func TestKindsWithoutTheNeededCapabilitySelectNothing(t *testing.T) {
 	if p == nil || p.IsBroken() {
 		t.Fatalf("the policy: %+v", p)
 	}
-	got := unmatched(w.Snapshot(), p, newCounts(), true)
+	got := unmatched(w.Snapshot(), p, newCounts(), true, false)
 	want := selector.Unmatched{Reason: selector.NoObjects, Message: "there is no object of the kinds and namespaces selected"}
 	if len(got) != 1 || got[0] != want {
 		t.Errorf("%v, want %v", got, want)

@@ -49,8 +49,8 @@ func ParseDurationOrZero(text string) (time.Duration, error) {
 	return total, nil
 }
 
-// durationText returns a duration as text without zero units at its end: 4h, 1h30m.
-func durationText(d time.Duration) string {
+// DurationText returns a duration as text without zero units at its end: 4h, 1h30m.
+func DurationText(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")

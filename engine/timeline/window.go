@@ -139,7 +139,7 @@ func (s window) parseCron(path *field.Path) (string, builder, field.ErrorList) {
 		return "", nil, errs
 	}
 	build := func(loc *time.Location, label string) node { return newRepeat(loc, c, length, label) }
-	return fmt.Sprintf("%s for %s", s.Cron, durationText(length)), build, nil
+	return fmt.Sprintf("%s for %s", s.Cron, DurationText(length)), build, nil
 }
 
 // length returns the duration; zero: there is none.

@@ -106,9 +106,6 @@ func (v *statusVerb) look(ctx context.Context, selector labels.Selector) ([]byte
 			}
 			return ""
 		}}
-	for _, ns := range w.Namespaces {
-		o.Namespaces = append(o.Namespaces, ns.Name)
-	}
 	if !v.offline {
 		o.Namespace = v.within()
 	}

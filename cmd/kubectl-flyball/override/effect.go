@@ -82,7 +82,7 @@ func (o *Order) Of(ctx context.Context, w *source.World, places []Place) (*Effec
 	if e.Plan, err = difference(ctx, w, after, options); err != nil || o.End {
 		return e, err
 	}
-	// An earlier order for the same places hides what this one keeps awake.
+	// Without the earlier orders for the same places, the objects appear that this order keeps awake.
 	options.To = from.Add(time.Minute)
 	spared, err := difference(ctx, without(w, o.InForce(w, places)), after, options)
 	if err != nil {

@@ -59,8 +59,6 @@ type Options struct {
 	Keep func(labels map[string]string) bool
 	// Namespace excludes Cluster policies that have no effect on this namespace. If it is empty, no policy is excluded.
 	Namespace string
-	// Namespaces are the namespaces whose annotations are read.
-	Namespaces []string
 	// Judged has the number of objects that each freeze or maintenance window judges, where the number is known. If it is
 	// nil and Live is false, the objects of the world are counted.
 	Judged map[workload.Policy]int32

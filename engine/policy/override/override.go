@@ -4,6 +4,7 @@
 package override
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -90,8 +91,11 @@ func end(rules v1alpha1.OverrideRules, created time.Time, at *field.Path) (time.
 		return time.Time{}, errs
 	}
 	until, err := timeline.ParseUntil(rules.Until, zone)
-	if err != nil || until.IsZero() {
-		return time.Time{}, field.ErrorList{field.Invalid(at.Child("until"), rules.Until, fmt.Sprint(err))}
+	if err == nil && until.IsZero() {
+		err = errors.New("give an instant, a local time or a date")
+	}
+	if err != nil {
+		return time.Time{}, field.ErrorList{field.Invalid(at.Child("until"), rules.Until, err.Error())}
 	}
 	return until, nil
 }
@@ -140,13 +144,10 @@ func (o *override) effect(f *pipeline.Frame) error {
 	if o.order.Effect == v1alpha1.OverrideHold && !f.Input.Target.CanHold {
 		f.Decision.Limited = append(f.Decision.Limited, "no hold of the adapter fits the object")
 	}
-	if o.order.Effect == v1alpha1.OverrideAsleep {
-		for i := range f.Input.Overrides {
-			if other := &f.Input.Overrides[i]; other.Effect == v1alpha1.OverrideAwake {
-				f.Decision.WakeAt(other.Until)
-				f.Decision.Limited = append(f.Decision.Limited, fmt.Sprintf("%s keeps it awake, and more capacity wins", other.By))
-			}
-		}
+	if o.order.Effect == v1alpha1.OverrideAsleep && len(f.Input.Overrides) > 0 {
+		other := &f.Input.Overrides[0]
+		f.Decision.WakeAt(other.Until)
+		f.Decision.Limited = append(f.Decision.Limited, fmt.Sprintf("%s keeps it awake, and more capacity wins", other.By))
 	}
 	for _, why := range f.Decision.Limited {
 		f.Sayf("limited: %s", why)

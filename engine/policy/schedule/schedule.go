@@ -118,9 +118,6 @@ func (s *schedule) suspended(f *pipeline.Frame) error {
 func (s *schedule) yield(f *pipeline.Frame) error {
 	for i := range f.Input.Overrides {
 		o := &f.Input.Overrides[i]
-		if o.Effect != v1alpha1.OverrideAwake {
-			continue
-		}
 		until, why := s.bounds.Yields(o, f.Input.Now)
 		if why != "" {
 			f.Sayf("does not yield to %s: %s", o.By, why)

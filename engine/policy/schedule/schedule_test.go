@@ -130,8 +130,6 @@ func TestScheduleDecidesByWindowsAndPairs(t *testing.T) {
 		{reason: "an Override to stay awake", rules: nights(), in: ordered(order(awakeEffect, 2)), wake: monday.Add(2 * time.Hour)},
 		{reason: "an Override that names another schedule", rules: nights(), in: ordered(order(awakeEffect, 2, "office")), want: asleep(nil),
 			wake: monday.Add(12 * time.Hour)},
-		{reason: "an Override to sleep does not concern the schedule", rules: nights(), in: ordered(order(v1alpha1.OverrideAsleep, 2)),
-			want: asleep(nil), wake: monday.Add(12 * time.Hour)},
 		{reason: "an Override beyond the schedule's limit", rules: nights(bounded("1h")), in: ordered(order(awakeEffect, 2)),
 			wake: monday.Add(time.Hour)},
 		{reason: "an Override whose limit has passed", rules: nights(bounded("30m")), wake: monday.Add(12 * time.Hour), want: asleep(nil),

@@ -139,8 +139,8 @@ subjects: [{kind: ServiceAccount, namespace: %[1]s, name: editor}]
 
 	It("give each person the rights of the person's own token", func() {
 		place := "/target/CronJob.batch/" + ns + "/report"
-		form := url.Values{"verb": {"wake"}, "on": {"cronjob.batch/report"}, "namespace": {ns}, "until": {"2027-01-01T00:00:00Z"}, "reason": {"x"},
-			"confirmed": {"yes"}}
+		form := url.Values{"verb": {"wake"}, "on": {"cronjob.batch/report"}, "namespace": {ns},
+			"until": {"2027-01-01T00:00:00Z"}, "reason": {"x"}, "confirmed": {"yes"}}
 		editor, viewer := s.enter(tokenOf(ns, "editor"), ns, http.StatusOK), s.enter(tokenOf("default", "viewer"), "", http.StatusOK)
 		nobody := s.enter(tokenOf("default", "nobody"), "", http.StatusForbidden)
 

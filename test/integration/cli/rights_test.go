@@ -23,7 +23,8 @@ func developers(ns string) {
 	read := `{apiGroups: [""], resources: [namespaces, pods], verbs: [get, list, watch]}, {apiGroups: [apps, batch, autoscaling], resources: ["*"], verbs: [get, list, watch]}, ` +
 		`{apiGroups: [flyball.dev], resources: ["*"], verbs: [get, list, watch]}`
 	write := read + `, {apiGroups: [apps, batch, autoscaling], resources: ["*"], verbs: [create, update, patch, delete]}, ` +
-		`{apiGroups: [flyball.dev], resources: [overrides, schedules, triggers, tortoises, deletioncosts], verbs: [create, update, patch, delete]}`
+		`{apiGroups: [flyball.dev], resources: [overrides, schedules, triggers, tortoises, deletioncosts], ` +
+		`verbs: [create, update, patch, delete]}`
 	for account, rules := range map[string]string{
 		"view": read, "edit": write, "orderer": `{apiGroups: [flyball.dev], resources: [overrides], verbs: [create, delete]}`,
 		"admin": write +

@@ -41,7 +41,9 @@ var _ = Describe("An Override", func() {
 
 		clock.SetTime(until)
 		Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(0))
-		Eventually(of(o)).Should(And(HaveField("State", "Ended"), HaveField("Targets.Total", BeZero()), HaveField("Reached", BeEmpty())))
+		Eventually(of(o)).Should(And(HaveField("State", "Ended"), HaveField("Targets.Total", BeZero()), HaveField("Reached", BeEmpty()),
+			HaveField("Conditions", ContainElement(And(HaveField("Type", v1alpha1.ConditionReady),
+				HaveField("Message", "ended at "+end))))))
 		scene.Patch(o, `{"metadata":{"labels":{"look":"again"}}}`)
 		clock.SetTime(until.Add(24 * time.Hour))
 		scene.Patch(o, `{"spec":{"reason":"a look after a day"}}`)
@@ -63,6 +65,17 @@ var _ = Describe("An Override", func() {
 		Eventually(of(o)).Should(And(HaveField("Targets.Overridden", BeEquivalentTo(1)),
 			HaveField("Overridden", ConsistOf(HaveField("Message", "Schedule/"+ns+"/nights yields to no effect Awake")))))
 		Expect(scene.Replicas(ns, "web")(Default)).To(BeEquivalentTo(0))
+	})
+
+	It("to stay awake says that no schedule selects its objects", func() {
+		scene.StartManager()
+		ns := scene.NewNamespace()
+		scene.Create(scene.Deployment(ns, "web", 3))
+		o := scene.Override(ns, "demo", v1alpha1.OverrideAwake, end)
+		Expect(scene.Env.Client.Create(scene.Ctx, o)).To(Succeed())
+		Eventually(of(o)).Should(HaveField("Conditions", ContainElements(
+			And(HaveField("Type", v1alpha1.ConditionReady), HaveField("Message", "no schedule selects an object of the target")),
+			And(HaveField("Type", v1alpha1.ConditionSelecting), HaveField("Reason", "Selected")))))
 	})
 
 	It("puts targets to sleep by day, and gives them back when it is deleted while asleep", func() {

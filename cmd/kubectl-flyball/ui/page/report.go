@@ -117,9 +117,6 @@ func StatusOf(w *source.World, memory *world.Memory, at time.Time, o Options) ov
 		v.Namespace = o.Namespace
 		v.Judged = overview.CountJudged(memory, func(*world.Policy) bool { return len(w.Unseen) == 0 })
 	}
-	for _, ns := range w.Namespaces {
-		v.Namespaces = append(v.Namespaces, ns.Name)
-	}
 	return overview.Of(memory, v)
 }
 
