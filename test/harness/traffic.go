@@ -30,6 +30,8 @@ type traffic struct {
 	// writes is the number of requests that are no reads.
 	begun   map[string]int
 	open    int
+	// reactions is the number of begun requests, besides those of measurements, which come by the clock.
+	reactions int
 	writes  int
 	watches map[*stream]bool
 	// working is true once the manager works on targets: it has loaded everything before, and has queued every target.
@@ -119,9 +121,21 @@ func (t *traffic) begin(r *http.Request, isWatch bool) {
 	if !isWatch {
 		t.open++
 	}
+	if !isMeasurement(r.URL.Path) {
+		t.reactions++
+	}
 	if r.Method != http.MethodGet {
 		t.writes++
 	}
+}
+
+// isMeasurement reports whether a request of the tuning loop is made in each of its rounds, whatever has happened.
+func isMeasurement(path string) bool { return path == verticals || strings.HasPrefix(path, "/apis/metrics.k8s.io/") }
+
+func (t *traffic) begunReactions() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.reactions
 }
 
 func (t *traffic) end() {
@@ -274,9 +288,10 @@ func (t *traffic) written() int {
 	return t.writes
 }
 
-// quietLooks is the number of successive looks, a millisecond apart, at which a manager has to be idle. They last longer than
-// its short pauses, such as that for a watch that is behind a write. On a busy machine the looks are rarer, as is the work of
-// the manager in the same process, so no result depends on the speed of the machine.
+// quietLooks is the number of looks, a millisecond apart, at which a manager has to be idle, with no request but of measurements
+// between them. They last longer than its short pauses, such as that for a watch that is behind a write. On a busy machine the
+// looks are rarer, as is the work of the manager in the same process, so no result depends on the speed of the machine. The
+// looks need not be successive, because measurements come by the clock, and on a busy machine before the looks are over.
 const quietLooks = 100
 
 // Settle returns once the manager has reacted to everything that is stored now: its watches have delivered the newest
@@ -308,16 +323,21 @@ func (m *Manager) Settle(ctx context.Context) error {
 	})
 }
 
-// quiet returns nil once the manager was idle at quietLooks successive looks.
+// quiet returns nil once the manager was idle at quietLooks looks.
 func (t *traffic) quiet(ctx context.Context) error {
 	var last error
+	seen := t.begunReactions()
 	for looks, quiet := 0, 0; quiet < quietLooks; looks++ {
 		if looks > 20*quietLooks {
 			return last
 		}
-		if err := t.idle(); err != nil {
-			last, quiet = err, 0
-		} else {
+		now := t.begunReactions()
+		switch err := t.idle(); {
+		case now != seen:
+			seen, quiet, last = now, 0, errors.New("the manager makes requests")
+		case err != nil:
+			last = err
+		default:
 			quiet++
 		}
 		select {
