@@ -266,8 +266,8 @@ func (d decider) addOverrides(in *pipeline.Input, policies []*Policy, k *Kind, o
 	}
 }
 
-// limitOrders says of orders to stay awake that the plan puts the target to sleep nevertheless: by a freeze, or by a schedule that the order
-// does not name.
+// limitOrders says of orders to stay awake that the plan puts the target to sleep nevertheless: by a freeze, or by a schedule that the
+// order does not name.
 func (v *Verdict) limitOrders() {
 	if !v.Plan.Asleep() {
 		return

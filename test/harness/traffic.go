@@ -28,12 +28,12 @@ type traffic struct {
 	mu sync.Mutex
 	// begun is the number of requests by path. open is the number of requests without a full answer, besides watches.
 	// writes is the number of requests that are no reads.
-	begun   map[string]int
-	open    int
+	begun map[string]int
+	open  int
 	// reactions is the number of begun requests, besides those of measurements, which come by the clock.
 	reactions int
-	writes  int
-	watches map[*stream]bool
+	writes    int
+	watches   map[*stream]bool
 	// working is true once the manager works on targets: it has loaded everything before, and has queued every target.
 	working atomic.Bool
 }
@@ -130,7 +130,9 @@ func (t *traffic) begin(r *http.Request, isWatch bool) {
 }
 
 // isMeasurement reports whether a request of the tuning loop is made in each of its rounds, whatever has happened.
-func isMeasurement(path string) bool { return path == verticals || strings.HasPrefix(path, "/apis/metrics.k8s.io/") }
+func isMeasurement(path string) bool {
+	return path == verticals || strings.HasPrefix(path, "/apis/metrics.k8s.io/")
+}
 
 func (t *traffic) begunReactions() int {
 	t.mu.Lock()

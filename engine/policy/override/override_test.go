@@ -21,16 +21,19 @@ func with(rules v1alpha1.OverrideRules) *v1alpha1.Override {
 }
 
 func TestCompileNamesTheWrongField(t *testing.T) {
+	const awake = v1alpha1.OverrideAwake
 	for want, rules := range map[string]v1alpha1.OverrideRules{
 		"spec.effect: Unsupported value":                                            {Effect: "Doze", For: "1h", Reason: "x"},
 		"spec.effect: Required value: give Awake":                                   {For: "1h", Reason: "x"},
-		"spec.reason: Required value: say why":                                      {Effect: v1alpha1.OverrideAwake, For: "1h", Reason: " "},
-		"spec: Invalid value: \"\": give exactly one of":                            {Effect: v1alpha1.OverrideAwake, Reason: "x"},
-		"spec.for: Invalid value: \"soon\": ":                                       {Effect: v1alpha1.OverrideAwake, For: "soon", Reason: "x"},
-		"spec.for: Invalid value: \"0h\": ":                                         {Effect: v1alpha1.OverrideAwake, For: "0h", Reason: "x"},
-		"spec.until: Invalid value: \"tonight\": ":                                  {Effect: v1alpha1.OverrideAwake, Until: "tonight", Reason: "x"},
-		"spec.until: Invalid value: \" \": give an instant, a local time or a date": {Effect: v1alpha1.OverrideAwake, Until: " ", Reason: "x"},
-		"spec.timeZone: Invalid value: \"Mars\": ":                                  {Effect: v1alpha1.OverrideAwake, Until: "2037-05-12", TimeZone: "Mars", Reason: "x"},
+		"spec.reason: Required value: say why":                                      {Effect: awake, For: "1h", Reason: " "},
+		"spec: Invalid value: \"\": give exactly one of":                            {Effect: awake, Reason: "x"},
+		"spec.for: Invalid value: \"soon\": ":                                       {Effect: awake, For: "soon", Reason: "x"},
+		"spec.for: Invalid value: \"0h\": ":                                         {Effect: awake, For: "0h", Reason: "x"},
+		"spec.until: Invalid value: \"tonight\": ":                                  {Effect: awake, Until: "tonight", Reason: "x"},
+		"spec.until: Invalid value: \" \": give an instant, a local time or a date": {Effect: awake, Until: " ", Reason: "x"},
+		"spec.timeZone: Invalid value: \"Mars\": ": {
+			Effect: awake, Until: "2037-05-12", TimeZone: "Mars", Reason: "x",
+		},
 	} {
 		p, errs := override.Compile(with(rules), policy.Context{})
 		if len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), want) || !p.IsBroken() {
@@ -62,7 +65,8 @@ func TestOrdersEndByTheirCreationOrTheirZone(t *testing.T) {
 			t.Fatal(errs)
 		}
 		before, after := p.State(tc.want.Add(-time.Second)), p.State(tc.want)
-		if before.Name != "Hold" || !before.Next.Equal(tc.want) || after.Name != override.Ended || !after.Since.Equal(tc.want) || after.Active != "" {
+		if before.Name != "Hold" || !before.Next.Equal(tc.want) ||
+			after.Name != override.Ended || !after.Since.Equal(tc.want) || after.Active != "" {
 			t.Errorf("%+v: %+v, then %+v; want the end %s", tc.rules, before, after, tc.want)
 		}
 		if expires := override.Kinds()[0].Meta(o).Expires; !expires.Equal(tc.want.Add(24 * time.Hour)) {
@@ -78,7 +82,9 @@ func TestOrdersEndByTheirCreationOrTheirZone(t *testing.T) {
 // anew on each edit.
 func TestOnlySleepAndHoldNeedRightsAndAFinalizer(t *testing.T) {
 	row := override.Kinds()[0]
-	for effect, needs := range map[v1alpha1.OverrideEffect]int{v1alpha1.OverrideAwake: 0, v1alpha1.OverrideAsleep: 1, v1alpha1.OverrideHold: 1} {
+	for effect, needs := range map[v1alpha1.OverrideEffect]int{
+		v1alpha1.OverrideAwake: 0, v1alpha1.OverrideAsleep: 1, v1alpha1.OverrideHold: 1,
+	} {
 		o := with(v1alpha1.OverrideRules{Effect: effect, For: "1h", Reason: "x"})
 		rights := row.RightsOf(o)
 		if len(rights) != needs || needs > 0 && rights[0].Verb != "patch" || row.NeedsFinalizer(o) != (needs > 0) {
