@@ -59,10 +59,11 @@ func (d decider) askGoverned(k *Kind, obj *workload.Object) (tk *Kind, governed 
 	return tk, governed, a
 }
 
-// forGovernors returns the claims for the autoscalers of the object.
+// forGovernors returns the claims for the autoscalers of the object. A policy that keeps its values on the object keeps them on the
+// autoscalers too, because an autoscaler that is no longer held would wake the object.
 func (a *answers) forGovernors() (intents []workload.Intent) {
 	for _, in := range a.intents {
-		if in.ForGovernors {
+		if in.ForGovernors || in.Class == workload.ClassKeep {
 			in.ForGovernors = false
 			intents = append(intents, in)
 		}

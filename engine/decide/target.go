@@ -134,6 +134,7 @@ func (d decider) merge(k *Kind, obj *workload.Object, story *Story) Verdict {
 
 	var onBehalf []workload.Intent
 	tk, governed, scaled := d.askGoverned(k, obj)
+	intents = d.spareKept(obj, intents, scaled.intents, v.Opinions)
 	fromGoverned := scaled.forGovernors()
 	if governed != nil {
 		var beside besideTarget
@@ -207,21 +208,26 @@ func (d decider) askSelecting(k *Kind, obj *workload.Object, ns Namespace, a *an
 	governors := d.w.Governors(k.Ref(obj))
 	in := d.input(k, obj, len(governors) > 0)
 	controlled = d.control(k, obj, governors)
-	d.addOverrides(in, policies, k, obj, ns.Labels)
 	a.wake = controlled.Until
+	acting := policies[:0]
 	for _, p := range policies {
-		why := p.leaves(k, obj, controlled)
-		switch o := p.Override; {
-		case why != "" && controlled.Follows:
+		switch why := p.leaves(k, obj, controlled); {
+		case why == "":
+			acting = append(acting, p)
+		case controlled.Follows:
 			story.add("ask", "no policy: "+why)
-		case why != "":
-			a.opinions = append(a.opinions, Opinion{Policy: p, Class: workload.ClassKeep, Alone: why, Control: controlled})
-		case o != nil && (!o.IsActive(d.now) || o.Effect == v1alpha1.OverrideAwake && len(in.Bounds) == 0):
-			// The order is over, or nothing puts the object to sleep.
 		default:
-			a.askPolicy(p, in, story)
+			a.opinions = append(a.opinions, Opinion{Policy: p, Class: workload.ClassKeep, Alone: why, Control: controlled})
 		}
 	}
+	d.addOverrides(in, acting, k, obj, ns.Labels)
+	for _, p := range acting {
+		if o := p.Override; o != nil && (!o.IsActive(d.now) || o.Effect == v1alpha1.OverrideAwake && len(in.Bounds) == 0) {
+			continue // the order is over, or nothing puts the object to sleep
+		}
+		a.askPolicy(p, in, story)
+	}
+	a.intents = d.spareKept(obj, a.intents, d.claimants(k, obj), a.opinions)
 }
 
 // selecting returns the policies that select an object, in the order of the World.
@@ -235,10 +241,10 @@ func (d decider) selecting(k *Kind, obj *workload.Object, ns Namespace) []*Polic
 	return policies
 }
 
-// addOverrides adds the orders in force to keep an object awake to the input, and the limits of the schedules among its policies
-// if any order is in force. An order to keep a scaled object awake concerns its autoscalers too: an autoscaler that sleeps
+// addOverrides adds the orders in force to keep an object awake to the input, and the limits of the schedules among the policies that
+// act on it if any order is in force. An order to keep a scaled object awake concerns its autoscalers too: an autoscaler that sleeps
 // would put the object to sleep.
-func (d decider) addOverrides(in *pipeline.Input, policies []*Policy, k *Kind, obj *workload.Object, labels workload.Pairs) {
+func (d decider) addOverrides(in *pipeline.Input, acting []*Policy, k *Kind, obj *workload.Object, labels workload.Pairs) {
 	inForce := false
 	add := func(p *Policy) {
 		if p.Override == nil || !p.Override.IsActive(d.now) {
@@ -249,21 +255,54 @@ func (d decider) addOverrides(in *pipeline.Input, policies []*Policy, k *Kind, o
 			in.Overrides = append(in.Overrides, *p.Override)
 		}
 	}
-	for _, p := range policies {
+	for _, p := range acting {
 		add(p)
 	}
 	if tk, governed := d.governed(k, obj); governed != nil {
 		d.w.EachPolicyFor(tk.GroupKind, governed, labels, func(p *Policy) {
-			if p.Override != nil && p.Override.Effect == v1alpha1.OverrideAwake && p.Selects(tk, governed, labels) && !p.Selects(k, obj, labels) {
+			if p.Override != nil && p.Override.Effect == v1alpha1.OverrideAwake && p.Selects(tk, governed, labels) &&
+				!p.Selects(k, obj, labels) && p.leaves(tk, governed, ControlOf(d.w, tk, governed)) == "" {
 				add(p)
 			}
 		})
 	}
-	for _, p := range policies {
-		if p.Bounds != nil && inForce {
+	if !inForce {
+		return
+	}
+	for _, p := range acting {
+		if p.Bounds != nil {
 			in.Bounds = append(in.Bounds, *p.Bounds)
 		}
 	}
+	if i := slices.IndexFunc(in.Overrides, func(o pipeline.Override) bool { return o.Applies(in.Bounds, d.now) }); i >= 0 {
+		in.Awake = &in.Overrides[i]
+	}
+}
+
+// spareKept returns the claims without the claims of Overrides if a policy keeps its values on the object, because the end of an
+// Override would restore them. It says so in the opinions. others are further claims on the object.
+func (d decider) spareKept(obj *workload.Object, intents, others []workload.Intent, opinions []Opinion) []workload.Intent {
+	isOrder := func(in workload.Intent) bool {
+		p := d.w.Policy(in.By)
+		return p != nil && p.Override != nil
+	}
+	if !slices.ContainsFunc(intents, isOrder) {
+		return intents
+	}
+	for i := range obj.Ledger {
+		by := workload.ParsePolicy(obj.Ledger[i].By)
+		keeps := func(in workload.Intent) bool { return in.Class == workload.ClassKeep && in.By == by }
+		if obj.Ledger[i].Once != "" || !slices.ContainsFunc(intents, keeps) && !slices.ContainsFunc(others, keeps) {
+			continue
+		}
+		for i := range opinions {
+			if o := &opinions[i]; o.Reached && o.Policy.Override.Effect != v1alpha1.OverrideAwake {
+				o.Reached, o.Limited = false, by.String()+" keeps the target as it is"
+			}
+		}
+		return slices.DeleteFunc(slices.Clone(intents), isOrder)
+	}
+	return intents
 }
 
 // limitOrders says of orders to stay awake that the plan puts the target to sleep nevertheless: by a freeze, or by a schedule that the

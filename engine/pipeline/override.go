@@ -64,3 +64,19 @@ func (o *Override) Names(id workload.Policy) bool {
 		return name == id.Name || name == id.Kind+"/"+id.Name || name == id.String()
 	})
 }
+
+// Applies reports whether an order to stay awake has an effect on a target: a schedule of the target yields to it, or none puts the
+// target to sleep.
+func (o *Override) Applies(bounds []Bounds, now time.Time) bool {
+	refused := false
+	for i := range bounds {
+		if bounds[i].Suspended {
+			continue
+		}
+		if _, why := bounds[i].Yields(o, now); why == "" {
+			return true
+		}
+		refused = true
+	}
+	return !refused
+}

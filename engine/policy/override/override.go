@@ -144,10 +144,12 @@ func (o *override) effect(f *pipeline.Frame) error {
 	if o.order.Effect == v1alpha1.OverrideHold && !f.Input.Target.CanHold {
 		f.Decision.Limited = append(f.Decision.Limited, "no hold of the adapter fits the object")
 	}
-	if o.order.Effect == v1alpha1.OverrideAsleep && len(f.Input.Overrides) > 0 {
-		other := &f.Input.Overrides[0]
+	if other := f.Input.Awake; o.order.Effect == v1alpha1.OverrideAsleep && other != nil {
 		f.Decision.WakeAt(other.Until)
 		f.Decision.Limited = append(f.Decision.Limited, fmt.Sprintf("%s keeps it awake, and more capacity wins", other.By))
+	}
+	if t := &f.Input.Target; o.order.Effect == v1alpha1.OverrideAsleep && t.RunsToCompletion && t.Created.After(o.order.Since) {
+		f.Decision.Limited = append(f.Decision.Limited, "it was created during the order, and ends by itself")
 	}
 	for _, why := range f.Decision.Limited {
 		f.Sayf("limited: %s", why)
