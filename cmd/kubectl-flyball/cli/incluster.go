@@ -76,8 +76,8 @@ func (v *inClusterVerb) run(ctx context.Context) error {
 	}
 	gate := front.New(front.Options{Tokens: clients.AuthenticationV1().TokenReviews(), Rate: requestsOfPerson, Pace: clock.RealClock{},
 		Impersonation: "the pages show and do only things that the token itself may do"})
-	pages := &serve.InCluster{Admit: gate.Admit, Now: v.Now,
-		Open: func(token, namespace string, user *authenticationv1.UserInfo) (serve.Options, error) {
+	pages := serve.NewInCluster(gate.Admit,
+		func(token, namespace string, user *authenticationv1.UserInfo) (serve.Options, error) {
 			cluster, err := clusterOf(withToken(own, token), v.flyballNamespace)
 			if err != nil {
 				return serve.Options{}, err
@@ -94,7 +94,7 @@ func (v *inClusterVerb) run(ctx context.Context) error {
 				o.Cluster = func() (source.Cluster, error) { return cluster, nil }
 			}
 			return o, nil
-		}}
+		}, v.Now)
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", v.listen)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)

@@ -17,14 +17,12 @@ const lookEvery, writeWithin = 30 * time.Second, 10 * time.Second
 // events sends an event to a page when the content of the page has changed. This is the case when the world has
 // changed, and each minute, because the pages show the present time.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
-	select {
-	case s.streams <- struct{}{}:
-		defer func() { <-s.streams }()
-	default:
+	if !s.streams.take(s.person) {
 		w.Header().Set("Retry-After", "60")
-		http.Error(w, fmt.Sprintf("%d pages are open already: this one does not follow changes.", maxStreams), http.StatusServiceUnavailable)
+		http.Error(w, "Too many pages are open already: this one does not follow changes.", http.StatusServiceUnavailable)
 		return
 	}
+	defer s.streams.leave(s.person)
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
 	_ = out.SetReadDeadline(time.Time{}) // the server's deadline for requests would end the stream
@@ -44,6 +42,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		}
 		select {
 		case <-r.Context().Done():
+			return
+		case <-s.dropped:
 			return
 		case <-time.After(lookEvery):
 		}

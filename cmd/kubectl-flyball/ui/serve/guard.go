@@ -29,8 +29,6 @@ const entered = `<!doctype html><meta http-equiv="refresh" content="0; url=/"><t
 type guard struct {
 	port   string
 	cookie string
-	// form is a token in each form of the pages. No other site can read it.
-	form string
 
 	mu sync.Mutex
 	// token is the token that lets a browser in. It is empty after its first use.
@@ -38,7 +36,7 @@ type guard struct {
 }
 
 func newGuard(port string) *guard {
-	return &guard{port: port, cookie: secret(), form: secret(), token: secret()}
+	return &guard{port: port, cookie: secret(), token: secret()}
 }
 
 // secret returns 256 random bits.
@@ -121,11 +119,6 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// isOwnForm reports whether a token is the token in the forms of this process.
-func (g *guard) isOwnForm(token string) bool {
-	return subtle.ConstantTimeCompare([]byte(token), []byte(g.form)) == 1
 }
 
 // knows reports whether a request has the cookie of this process.

@@ -2,16 +2,13 @@ package serve
 
 import (
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
 	"fmt"
 	"html/template"
 	"net"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -21,41 +18,28 @@ import (
 	"flyball.dev/flyball/engine/admit/limits"
 )
 
-const (
-	// maxPeople is the largest number of people whose worlds are kept. The person who came least recently is dropped.
-	maxPeople = 32
-	// idleTime is the time after which the world of a person is dropped.
-	idleTime = 15 * time.Minute
-	// maxCookie is the largest length of a token that is kept in a cookie. Browsers drop longer cookies.
-	maxCookie = 3800
+// maxCookie is the largest length of a token that is kept in a cookie. Browsers drop longer cookies.
+const maxCookie = 3800
+
+type (
+	// Admit returns the user of the token in the header Authorization of a request.
+	Admit func(*http.Request) (*authenticationv1.UserInfo, error)
+	// Open returns the options of the pages of a user in a namespace; an empty namespace means all. They use the token and
+	// no other credential.
+	Open func(token, namespace string, user *authenticationv1.UserInfo) (Options, error)
 )
 
 // InCluster serves the pages to many people. Each person has a token of the cluster, from a proxy in the header
 // Authorization or from a form in a cookie. Everything is read and written with this token, so the API server decides
 // about everything. The server itself has no rights that a page could use.
 type InCluster struct {
-	// Admit returns the user of the token in the header Authorization of a request.
-	Admit func(*http.Request) (*authenticationv1.UserInfo, error)
-	// Open returns the options of the pages of a user in a namespace; an empty namespace means all. They use the token and
-	// no other credential.
-	Open func(token, namespace string, user *authenticationv1.UserInfo) (Options, error)
-	// Now is the clock of idle people.
-	Now func() time.Time
-
-	mu     sync.Mutex
-	people map[person]*visit
+	authenticate Admit
+	worlds       *worlds
 }
 
-// person is the key of the pages of one person: the digest of the token, and the namespace.
-type person struct {
-	token     [sha256.Size]byte
-	namespace string
-}
-
-// visit has the pages of one person. No other person ever gets them, because nobody else has the token.
-type visit struct {
-	pages http.Handler
-	last  time.Time
+// NewInCluster returns a server for many people. The parameter now is the clock of idle people.
+func NewInCluster(admit Admit, open Open, now func() time.Time) *InCluster {
+	return &InCluster{admit, newWorlds(open, now)}
 }
 
 // The names begin with __Host-, so browsers take the cookies only from this host, over TLS, and send them nowhere else.
@@ -80,6 +64,8 @@ func (c *InCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte("ok\n"))
 	case "GET /style.css":
 		asset("text/css; charset=utf-8", page.Style())(w, r)
+	case "GET /page.js":
+		asset("text/javascript; charset=utf-8", page.Script())(w, r)
 	case "GET /login":
 		c.login(w, http.StatusOK, "")
 	case "POST /login":
@@ -125,79 +111,48 @@ func (c *InCluster) pages(w http.ResponseWriter, r *http.Request) {
 		c.login(w, limits.CodeOf(err), err.Error())
 		return
 	}
-	if r.URL.Path == "/" && r.URL.Query().Has("namespace") {
-		c.choose(w, r)
+	if r.URL.Path == "/" && r.URL.Query().Has("namespace") && isOwn(r) {
+		chooseNamespace(w, r.URL.Query().Get("namespace"))
+		http.Redirect(w, r, "/", http.StatusSeeOther)
 		return
 	}
 	namespace := ""
 	if cookie, err := r.Cookie(namespaceCookie); err == nil && len(validation.IsDNS1123Label(cookie.Value)) == 0 {
 		namespace = cookie.Value
 	}
-	visit, err := c.visit(token, namespace, user)
+	pages, err := c.worlds.pages(r.Context(), token, namespace, user)
 	if err != nil {
-		http.Error(w, "The pages could not be opened: "+err.Error(), http.StatusInternalServerError)
+		fault(w, err, r.Method == http.MethodPost)
 		return
 	}
-	visit.ServeHTTP(w, r)
+	pages.ServeHTTP(w, r)
+}
+
+// isOwn reports whether a person typed the address of a request, or came from these pages. A link of another site may
+// lead to a page, and changes nothing.
+func isOwn(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	return site == "none" || site == "same-origin"
 }
 
 // admit returns the user and the token of the header Authorization.
 func (c *InCluster) admit(r *http.Request, header string) (*authenticationv1.UserInfo, string, error) {
 	asked := r.Clone(r.Context())
 	asked.Header.Set("Authorization", header)
-	user, err := c.Admit(asked)
+	user, err := c.authenticate(asked)
 	if err != nil {
 		return nil, "", err
 	}
 	return user, strings.TrimSpace(header[len("Bearer "):]), nil
 }
 
-// visit returns the pages of a person. It drops the pages of idle people, and of the person who came least recently if
-// there are too many.
-func (c *InCluster) visit(token, namespace string, user *authenticationv1.UserInfo) (http.Handler, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now, key := c.Now(), person{sha256.Sum256([]byte(token)), namespace}
-	for other, v := range c.people {
-		if now.Sub(v.last) > idleTime {
-			delete(c.people, other)
-		}
-	}
-	if v := c.people[key]; v != nil {
-		v.last = now
-		return v.pages, nil
-	}
-	o, err := c.Open(token, namespace, user)
-	if err != nil {
-		return nil, err
-	}
-	if c.people == nil {
-		c.people = map[person]*visit{}
-	}
-	for len(c.people) >= maxPeople {
-		oldest := person{}
-		for other, v := range c.people {
-			if c.people[oldest] == nil || v.last.Before(c.people[oldest].last) {
-				oldest = other
-			}
-		}
-		delete(c.people, oldest)
-	}
-	mux := http.NewServeMux()
-	New("", o).routes(mux)
-	c.people[key] = &visit{mux, now}
-	return mux, nil
-}
-
-// choose limits the pages of a person to the namespace in the address, or to none.
-func (c *InCluster) choose(w http.ResponseWriter, r *http.Request) {
-	name := r.URL.Query().Get("namespace")
+// chooseNamespace limits the pages of a person to a namespace, or to none if there is no such name.
+func chooseNamespace(w http.ResponseWriter, name string) {
 	if len(validation.IsDNS1123Label(name)) > 0 {
 		forgetCookie(w, namespaceCookie)
 	} else {
 		setCookie(w, namespaceCookie, name, 0)
 	}
-	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
 // enter keeps a pasted token in a cookie, if the API server knows it.
@@ -216,7 +171,8 @@ func (c *InCluster) enter(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	setCookie(w, tokenCookie, token, 0)
-	http.Redirect(w, r, "/?namespace="+url.QueryEscape(namespace), http.StatusSeeOther)
+	chooseNamespace(w, namespace)
+	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
 func setCookie(w http.ResponseWriter, name, value string, age int) {

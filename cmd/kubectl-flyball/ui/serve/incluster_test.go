@@ -17,19 +17,15 @@ import (
 // tokens never open pages.
 func TestRefusedTokensNeverOpenPages(t *testing.T) {
 	opened := 0
-	c := &InCluster{
-		Admit: func(r *http.Request) (*authenticationv1.UserInfo, error) {
-			if r.Header.Get("Authorization") != "Bearer good" {
-				return nil, errors.New("the token is not known")
-			}
-			return &authenticationv1.UserInfo{Username: "ada"}, nil
-		},
-		Open: func(string, string, *authenticationv1.UserInfo) (Options, error) {
-			opened++
-			return Options{}, errors.New("the cluster is away")
-		},
-		Now: func() time.Time { return time.Date(2037, 5, 13, 12, 0, 0, 0, time.UTC) },
-	}
+	c := NewInCluster(func(r *http.Request) (*authenticationv1.UserInfo, error) {
+		if r.Header.Get("Authorization") != "Bearer good" {
+			return nil, errors.New("the token is not known")
+		}
+		return &authenticationv1.UserInfo{Username: "ada"}, nil
+	}, func(string, string, *authenticationv1.UserInfo) (Options, error) {
+		opened++
+		return Options{}, errors.New("the cluster is away")
+	}, func() time.Time { return noon })
 	for name, test := range map[string]struct {
 		request, origin, authorization string
 		form                           url.Values
@@ -52,11 +48,10 @@ func TestRefusedTokensNeverOpenPages(t *testing.T) {
 			code: http.StatusInternalServerError,
 			want: "the token is not known"},
 		"good token": {request: "POST /login", origin: "https://pages", form: url.Values{"token": {"good"}, "namespace": {"shop"}},
-			code: http.StatusSeeOther, location: "/?namespace=shop"},
-		"leave":            {request: "POST /logout", origin: "https://pages", code: http.StatusSeeOther, location: "/login"},
-		"chosen namespace": {request: "GET /?namespace=shop", authorization: "Bearer good", code: http.StatusSeeOther, location: "/"},
-		"refused header":   {request: "GET /", authorization: "Bearer bad", code: http.StatusInternalServerError, want: "the token is not known"},
-		"pages": {request: "GET /", authorization: "Bearer good", code: http.StatusInternalServerError, want: "the cluster is away",
+			code: http.StatusSeeOther, location: "/"},
+		"leave":          {request: "POST /logout", origin: "https://pages", code: http.StatusSeeOther, location: "/login"},
+		"refused header": {request: "GET /", authorization: "Bearer bad", code: http.StatusInternalServerError, want: "the token is not known"},
+		"pages": {request: "GET /", authorization: "Bearer good", code: http.StatusUnprocessableEntity, want: "the cluster is away",
 			opens: 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -57,8 +57,13 @@ const fresh = 10 * time.Second
 type Server struct {
 	Options
 	guard *guard
-	// streams holds a place for each open event stream.
-	streams chan struct{}
+	// form is a token in each form of the pages. No other site can read it.
+	form string
+	// streams are the open event streams, which are counted for person.
+	streams *places
+	person  string
+	// dropped, if it is not nil, is closed when the server is no longer used. It ends event streams.
+	dropped chan struct{}
 
 	// computing holds a place for each answer that may take long to compute. These are the answers to pasted texts, and
 	// the effects of actions.
@@ -85,7 +90,7 @@ type made struct {
 
 // New returns a server for a port of the loopback address.
 func New(port string, o Options) *Server {
-	return &Server{Options: o, guard: newGuard(port), streams: make(chan struct{}, maxStreams),
+	return &Server{Options: o, guard: newGuard(port), form: secret(), streams: &places{each: maxStreams, all: maxStreams},
 		computing: make(chan struct{}, maxComputing)}
 }
 

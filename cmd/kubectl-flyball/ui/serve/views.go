@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
 	"flyball.dev/flyball/engine/admit/freezecheck"
+	"flyball.dev/flyball/engine/admit/limits"
 )
 
 func (s *Server) routes(mux *http.ServeMux) {
@@ -93,13 +95,17 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, render render) {
 		err = nil
 	}
 	if err != nil {
-		made.Reset()
-		w.WriteHeader(statusOf(err))
-		err = page.Fault(&made, err.Error(), r.Method == http.MethodPost)
+		fault(w, err, r.Method == http.MethodPost)
+		return
 	}
-	if err == nil {
-		_, _ = w.Write(made.Bytes())
-	}
+	_, _ = w.Write(made.Bytes())
+}
+
+// fault writes a page with an error. If still is true, the page does not follow changes.
+func fault(w http.ResponseWriter, err error, still bool) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(statusOf(err))
+	_ = page.Fault(w, err.Error(), still)
 }
 
 // errForeignForm is the error for a form that does not come from this process.
@@ -113,7 +119,7 @@ func (s *Server) render(r *http.Request, out io.Writer, render render) error {
 	if err := r.ParseForm(); err != nil {
 		return fmt.Errorf("read the form: %w", err)
 	}
-	if r.Method == http.MethodPost && !s.guard.isOwnForm(r.PostForm.Get("token")) {
+	if r.Method == http.MethodPost && subtle.ConstantTimeCompare([]byte(r.PostForm.Get("token")), []byte(s.form)) != 1 {
 		return errForeignForm
 	}
 	world, version, err := s.current(r.Context())
@@ -128,12 +134,15 @@ func statusOf(err error) int {
 	if missing := source.MissingRights(nil); errors.As(err, &missing) || errors.Is(err, errForeignForm) {
 		return http.StatusForbidden
 	}
+	if busy := (*limits.Fault)(nil); errors.As(err, &busy) {
+		return busy.Code
+	}
 	return http.StatusUnprocessableEntity
 }
 
 // frame returns the frame of a page. The parameter nav is the selected entry of the navigation.
 func (q request) frame(r *http.Request, nav string) page.Frame {
-	return page.Frame{Nav: nav, Page: r.URL.EscapedPath(), Zone: q.zone, Query: q.query, Token: q.guard.form}
+	return page.Frame{Nav: nav, Page: r.URL.EscapedPath(), Zone: q.zone, Query: q.query, Token: q.form}
 }
 
 // report returns the report for the choices.
