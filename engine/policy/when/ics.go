@@ -28,10 +28,11 @@ type file struct {
 	calendar *component
 	own      *time.Location
 	zones    map[string]loaded
-	// moved are the replaced and cancelled occurrences, by UID. split has the UIDs of events that change from an occurrence on.
-	moved map[string][]moment
-	split map[string]bool
-	rules int
+	// moved are the replaced and cancelled occurrences, by UID. unclear has the reasons why the occurrences of an event are not
+	// known, by UID; with the empty UID, it is the reason for every event of several occurrences.
+	moved   map[string][]moment
+	unclear map[string]string
+	rules   int
 	// budget bounds the work on the file, and line is the line of the event that is being read.
 	budget *face.Budget
 	line   int
@@ -74,7 +75,7 @@ func ParseICS(text string, own *time.Location) (read File, err error) {
 	if root.broken != nil || len(root.children) == 0 || slices.ContainsFunc(root.children, isOther) {
 		return read, fmt.Errorf("is no calendar file of RFC 5545, which is between BEGIN:VCALENDAR and END:VCALENDAR")
 	}
-	f := &file{own: own, moved: map[string][]moment{}, split: map[string]bool{}, budget: budget}
+	f := &file{own: own, moved: map[string][]moment{}, unclear: map[string]string{}, budget: budget}
 	for _, c := range root.children {
 		f.enter(c)
 		f.note()
@@ -126,39 +127,74 @@ func (f *file) readInto(read *File) (left int) {
 	return left
 }
 
-// note notes which occurrences of the current calendar are moved or cancelled.
+// note notes which occurrences of the current calendar are moved or cancelled, and which events have such a change that is not read.
 func (f *file) note() {
+	if f.calendar.broken != nil {
+		f.unclear[""] = "a part of the file that cannot be read may change its occurrences"
+	}
 	for _, c := range f.calendar.children {
-		uid := c.text("UID")
-		id, isMoved := c.first("RECURRENCE-ID")
-		if c.name != "VEVENT" || uid == "" || !isMoved {
+		_, isMoved := c.first("RECURRENCE-ID")
+		if c.name != "VEVENT" || !isMoved && c.broken == nil {
 			continue
 		}
-		if id.params["RANGE"] != "" {
-			f.split[uid] = true
-		}
-		if ids, err := f.moments(c, "RECURRENCE-ID"); err == nil && c.broken == nil {
-			f.moved[uid] = append(f.moved[uid], ids...)
+		f.line = c.line
+		uid, _ := c.only("UID")
+		id, isOne := c.only("RECURRENCE-ID")
+		m, err := f.momentOf(id, id.value)
+		switch {
+		case id.params["RANGE"] != "":
+			f.unclear[uid.value] = "the event changes from an occurrence on (RECURRENCE-ID with a RANGE): make two events of it"
+		case !isOne || err != nil || uid.value == "":
+			f.unclear[uid.value] = fmt.Sprintf("the change of an occurrence on line %d cannot be read", c.line)
+		default:
+			f.moved[uid.value] = append(f.moved[uid.value], m)
 		}
 	}
 }
 
-// isSplit reports whether the event of a component changes from an occurrence on.
-func (f *file) isSplit(c *component) bool {
-	id, _ := c.first("RECURRENCE-ID")
-	return f.split[c.text("UID")] || id.params["RANGE"] != ""
+// changed returns the error of a RECURRENCE-ID.
+func (f *file) changed(c *component) error {
+	id, isMoved := c.first("RECURRENCE-ID")
+	if !isMoved {
+		return nil
+	}
+	if c.text("UID") == "" {
+		return fmt.Errorf("line %d: RECURRENCE-ID without a UID is of no event", id.line)
+	}
+	_, err := f.momentOf(id, id.value)
+	return err
 }
 
-// events returns the events of a component: several events if it has RDATEs, no event if it is cancelled.
+// occurs returns an error if the occurrences of the event of a component are not known.
+func (f *file) occurs(c *component) error {
+	_, recurs := c.first("RRULE")
+	_, dates := c.first("RDATE")
+	why := ""
+	if uid := c.text("UID"); uid != "" {
+		why = f.unclear[uid]
+	}
+	if why == "" && (recurs || dates) {
+		why = f.unclear[""]
+	}
+	if why != "" {
+		return fmt.Errorf("line %d: %s", c.line, why)
+	}
+	return nil
+}
+
+// events returns the events of a component: several events if it has RDATEs, no event if it is cancelled or has no length.
 func (f *file) events(c *component) ([]timeline.Event, error) {
 	if c.broken != nil {
 		return nil, c.broken
 	}
-	if f.isSplit(c) {
-		return nil, fmt.Errorf("line %d: the event changes from an occurrence on (RECURRENCE-ID with a RANGE): make two events of it", c.line)
+	if err := f.changed(c); err != nil {
+		return nil, err
 	}
 	if strings.EqualFold(c.text("STATUS"), "CANCELLED") {
 		return nil, nil
+	}
+	if err := f.occurs(c); err != nil {
+		return nil, err
 	}
 	_, isMoved := c.first("RECURRENCE-ID")
 	rule, recurs := c.first("RRULE")
@@ -183,20 +219,18 @@ func (f *file) events(c *component) ([]timeline.Event, error) {
 	}
 	var all []timeline.Event
 	if recurs {
-		e, err := f.recurring(c, rule, o.event(f.own), left)
-		if err != nil {
+		if all, err = f.recurring(c, rule, o.event(f.own), left); err != nil {
 			return nil, err
 		}
-		all = append(all, e)
 	} else {
 		again = append(again, o)
 	}
 	for _, o := range again {
-		if isMoved || f.budget.Spend(1+len(left)) && !o.isAmong(left, f.own) {
+		if f.budget.Spend(1+len(left)) && !o.isAmong(left, f.own) {
 			all = append(all, o.exact(f.own))
 		}
 	}
-	return all, nil
+	return slices.DeleteFunc(all, func(e timeline.Event) bool { return e.End == e.Start }), nil
 }
 
 // maxTitle is the largest length of names in messages. The entries of a Calendar have the same limit.

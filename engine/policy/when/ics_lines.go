@@ -24,6 +24,8 @@ type component struct {
 	children []*component
 	// broken is the first fault of a line inside; nil: none.
 	broken error
+	// inText is true after a text for people. A line break that is not escaped cuts such a text into lines that are no properties.
+	inText bool
 }
 
 func (c *component) first(name string) (property, bool) {
@@ -40,24 +42,62 @@ func (c *component) text(name string) string {
 	return p.value
 }
 
+// add adds a property. A VEVENT has each property of one value only once.
+func (c *component) add(p property) {
+	if c.name == "VEVENT" && c.broken == nil && once[p.name] {
+		if _, twice := c.first(p.name); twice {
+			c.breaks(fmt.Errorf("line %d: %s comes twice in one event", p.line, p.name))
+		}
+	}
+	c.props = append(c.props, p)
+}
+
+// only returns the property of a name that the component has exactly once.
+func (c *component) only(name string) (found property, ok bool) {
+	for _, p := range c.props {
+		if p.name == name {
+			if ok {
+				return property{}, false
+			}
+			found, ok = p, true
+		}
+	}
+	return found, ok
+}
+
 // maxDepth is the largest depth of nested components. VCALENDAR, VTIMEZONE and STANDARD need a depth of three.
 const maxDepth = 8
 
-// named matches a line that begins with the name of a property.
-var named = regexp.MustCompile(`^[A-Z][A-Z-]*[;:]`)
+// names are the properties of an event and of a time zone (RFC 5545, section 8.3.2, and RFC 7986), with BEGIN and END. The texts for
+// people are apart, and so are the names that begin with X-.
+var (
+	names = set("BEGIN END ATTACH ATTENDEE CATEGORIES CLASS COLOR CONFERENCE CREATED DTEND DTSTAMP DTSTART DURATION EXDATE EXRULE GEO IMAGE " +
+		"LAST-MODIFIED ORGANIZER PRIORITY RDATE RECURRENCE-ID RELATED-TO REQUEST-STATUS RESOURCES RRULE SEQUENCE STATUS TRANSP TZID TZNAME " +
+		"TZOFFSETFROM TZOFFSETTO TZURL UID URL")
+	texts = set("COMMENT CONTACT DESCRIPTION LOCATION NAME SUMMARY")
+	once  = set("DTEND DTSTART DURATION RECURRENCE-ID STATUS UID")
+)
 
-// isText reports whether the last property of the component is a text for people. A line break that is not escaped cuts such a text
-// into lines that are no properties.
-func (c *component) isText() bool {
-	if len(c.props) == 0 {
-		return false
+func set(words string) map[string]bool {
+	all := map[string]bool{}
+	for word := range strings.FieldsSeq(words) {
+		all[word] = true
 	}
-	switch name := c.props[len(c.props)-1].name; name {
-	case "DESCRIPTION", "SUMMARY", "LOCATION", "COMMENT":
+	return all
+}
+
+// capitals matches the name of a property at the begin of a line. Programs write names in capitals.
+var capitals = regexp.MustCompile(`^[A-Z][A-Z0-9-]*\b`)
+
+// takes reports whether a line, which was parsed with or without an error, is a part of the text before it.
+func (c *component) takes(line string, err error) bool {
+	name := capitals.FindString(line)
+	isText := texts[name] || strings.HasPrefix(name, "X-")
+	if c.inText && !names[name] && (!isText || err != nil) {
 		return true
-	default:
-		return strings.HasPrefix(name, "X-")
 	}
+	c.inText = isText
+	return false
 }
 
 // components returns the components of a file, usually a VCALENDAR. An unreadable line breaks its component. A line is a step of the
@@ -74,27 +114,39 @@ func components(text string, budget *face.Budget) (*component, error) {
 		p, err := parseLine(l.text)
 		p.line = l.number
 		switch {
-		case err != nil && here.isText() && !named.MatchString(l.text):
+		case here.takes(l.text, err):
 		case err != nil:
 			here.breaks(fmt.Errorf("line %d: %w", l.number, err))
 		case p.name == "BEGIN" && len(open) > maxDepth:
 			return nil, fmt.Errorf("line %d: components lie more than %d deep in each other", l.number, maxDepth)
 		case p.name == "BEGIN":
-			inner := &component{name: strings.ToUpper(p.value), line: l.number}
-			here.children = append(here.children, inner)
-			open = append(open, inner)
+			open = begin(open, &component{name: strings.ToUpper(p.value), line: l.number})
 		case p.name == "END" && strings.ToUpper(p.value) != here.name:
 			here.breaks(fmt.Errorf("line %d: END:%.32s does not end the %.32s of line %d", l.number, p.value, here.name, here.line))
 		case p.name == "END":
 			open = open[:len(open)-1]
 		default:
-			here.props = append(here.props, p)
+			here.add(p)
 		}
 	}
 	for _, c := range open[1:] {
 		c.breaks(fmt.Errorf("line %d: the %.32s has no END", c.line, c.name))
 	}
 	return root, nil
+}
+
+// begin opens a component within others. An event lies in a calendar only. Elsewhere it is broken, with the components around it.
+func begin(open []*component, inner *component) []*component {
+	here, parent := open[len(open)-1], open[len(open)-1]
+	open = append(open, inner)
+	if inner.name == "VEVENT" && len(open) > 3 {
+		parent = open[1]
+		for _, c := range open[2:] {
+			c.breaks(fmt.Errorf("line %d: an event begins within the %.32s of line %d", inner.line, here.name, here.line))
+		}
+	}
+	parent.children = append(parent.children, inner)
+	return open
 }
 
 func (c *component) breaks(err error) {

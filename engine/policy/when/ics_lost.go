@@ -17,12 +17,19 @@ const maxShift = 26 * 60 * face.MinuteSeconds
 // span returns the time which an unreadable event may cover: from its date to its last one, where the dates can be read. An
 // event that may recur has no end, and an event without a readable date may be at any time.
 func (f *file) span(c *component) timeline.Event {
-	e := timeline.Event{Name: title(c), End: endOfTime}
-	start, ok := c.first("DTSTART")
+	always := timeline.Event{Name: title(c), End: endOfTime}
+	e := always
+	start, isOne := c.only("DTSTART")
 	from, err := f.roughly(start)
 	_, dates := c.first("RDATE")
-	if !ok || err != nil || dates {
+	_, recurs := c.first("RRULE")
+	id, _ := c.first("RECURRENCE-ID")
+	endless := c.broken != nil || recurs || id.params["RANGE"] != ""
+	if !isOne || err != nil || dates {
 		return e
+	}
+	if o, err := f.single(c); err == nil && !endless {
+		return o.exact(f.own)
 	}
 	e.Zone, e.Start = from.zone, from.reading
 	shift := int64(0)
@@ -30,8 +37,7 @@ func (f *file) span(c *component) timeline.Event {
 		shift = maxShift
 	}
 	e.Start -= shift
-	_, recurs := c.first("RRULE")
-	if c.broken != nil || recurs || f.isSplit(c) {
+	if endless {
 		return e
 	}
 	end, hasEnd := c.first("DTEND")
@@ -45,7 +51,11 @@ func (f *file) span(c *component) timeline.Event {
 		if _, err := f.momentOf(end, end.value); err != nil {
 			shift = maxShift
 		}
-		if e.End = to.in(from.zone, f.own) + shift; to.isDate {
+		e.End = to.in(from.zone, f.own) + shift
+		if e.End < e.Start { // one of the two dates is wrong
+			return always
+		}
+		if to.isDate {
 			e.End = max(e.End, from.reading+face.DaySeconds)
 		}
 	case hasLength:
@@ -56,9 +66,6 @@ func (f *file) span(c *component) timeline.Event {
 		e.End = from.reading + length.days*face.DaySeconds + length.seconds + shift
 	default:
 		e.End = from.reading + face.DaySeconds + shift
-	}
-	if e.End <= e.Start {
-		e.End = e.Start + face.DaySeconds
 	}
 	return e
 }

@@ -40,18 +40,17 @@ func (f *file) single(c *component) (o occurrence, err error) {
 		if err != nil {
 			return o, err
 		}
-		if o.end = &to; o.start.isDate && to.isDate && to.reading == o.start.reading { // Outlook writes this for one day
-			o.end, o.length = nil, length{days: 1}
-		}
+		o.end = &to
 	case hasLength:
 		if o.length, err = durationOf(duration, duration.value); err != nil {
 			return o, err
 		}
-	case o.start.isDate:
-		o.length.days = 1
 	}
-	if e := o.exact(f.own); e.End <= e.Start {
-		return o, fmt.Errorf("line %d: the event has no length: give it a DTEND after DTSTART, or a DURATION", c.line)
+	switch e := o.exact(f.own); {
+	case e.End < e.Start:
+		return o, fmt.Errorf("line %d: the event ends before it begins", c.line)
+	case e.End == e.Start && o.start.isDate: // a date without an end is one day, and Outlook writes the same date as the end
+		o.end, o.length = nil, length{days: 1}
 	}
 	return o, nil
 }
@@ -105,10 +104,16 @@ func (o occurrence) isAmong(left []moment, own *time.Location) bool {
 	})
 }
 
-// leftOut returns the excluded, moved and cancelled occurrences of a component.
+// leftOut returns the excluded, moved and cancelled occurrences of a component. A moved occurrence leaves out none.
 func (f *file) leftOut(c *component) ([]moment, error) {
+	if _, isMoved := c.first("RECURRENCE-ID"); isMoved {
+		return nil, nil
+	}
 	left, err := f.moments(c, "EXDATE")
-	return append(left, f.moved[c.text("UID")]...), err
+	if moved := f.moved[c.text("UID")]; f.budget.Spend(len(moved)) {
+		left = append(left, moved...)
+	}
+	return left, err
 }
 
 // again returns the occurrences of the RDATEs of a component.

@@ -16,15 +16,15 @@ import (
 // maxRule is the largest length of an RRULE.
 const maxRule = 1024
 
-// recurring adds the recurrence to an event. left are the occurrences left out.
-func (f *file) recurring(c *component, rule property, e timeline.Event, left []moment) (timeline.Event, error) {
-	fail := func(err error) (timeline.Event, error) {
-		return e, fmt.Errorf("line %d: RRULE: %w", rule.line, err)
+// recurring returns an event with the recurrence of a rule; none if no occurrence remains. left are the occurrences left out.
+func (f *file) recurring(c *component, rule property, e timeline.Event, left []moment) ([]timeline.Event, error) {
+	fail := func(err error) ([]timeline.Event, error) {
+		return nil, fmt.Errorf("line %d: RRULE: %w", rule.line, err)
 	}
 	if f.rules++; f.rules > MaxRecurring {
 		return fail(fmt.Errorf("more than %d events recur: make another Calendar, and include it", MaxRecurring))
 	}
-	start := moment{reading: e.Start, zone: e.Zone}
+	start := moment{reading: e.Start, zone: e.Zone, isDate: len(c.text("DTSTART")) == len(dateForm)}
 	from := e.Start - start.day()*face.DaySeconds
 	opt, err := options(c, rule, from)
 	if err != nil {
@@ -34,37 +34,42 @@ func (f *file) recurring(c *component, rule property, e timeline.Event, left []m
 	if err != nil {
 		return fail(err)
 	}
-	first, _ := f.budget.From(days, start.day())
-	last, err := f.last(opt, rule, days, first, e)
-	if err != nil {
-		return fail(err)
+	first, found := f.budget.From(days, start.day())
+	if !found {
+		return fail(errors.New("no day is like that"))
 	}
-	e.Days, e.Left = days, f.daysOf(left, c, e)
+	last, found := f.last(opt, rule, days, first, start)
+	e.Days, e.Left = days, f.daysOf(left, start)
 	on := face.Without(days, e.Left)
 	// Only the days from the first to the last occurrence may count, although the set has more days.
-	first, found := f.budget.From(on, first)
-	if last != noLast {
-		last, _ = f.budget.UpTo(on, last)
+	if found {
+		first, found = f.budget.From(on, first)
 	}
-	if !found || last < first {
-		return fail(errors.New("no occurrence is left"))
-	}
-	e.Start, e.End = first*face.DaySeconds+from, first*face.DaySeconds+from+e.End-e.Start
-	if last != noLast {
+	if found && last != noLast {
+		last, found = f.budget.UpTo(on, last)
 		e.Last = last
 	}
-	return e, nil
+	if !found || last < first {
+		return nil, nil
+	}
+	e.Start, e.End = first*face.DaySeconds+from, first*face.DaySeconds+from+e.End-e.Start
+	return []timeline.Event{e}, nil
 }
 
-// daysOf returns the days of excluded, moved and cancelled occurrences.
-func (f *file) daysOf(left []moment, c *component, e timeline.Event) face.Listed {
+// daysOf returns the days of excluded, moved and cancelled occurrences of an event with the given start. A time leaves out an
+// occurrence at this very time, and a date each occurrence of the day.
+func (f *file) daysOf(left []moment, start moment) face.Listed {
 	if !f.budget.Spend(len(left)) {
 		return nil
 	}
-	start := moment{reading: e.Start, zone: e.Zone, isDate: len(c.text("DTSTART")) == len(dateForm)}
 	var out []int64
 	for _, m := range left {
-		out = append(out, m.dayFor(start, f.own))
+		day := m.dayFor(start, f.own)
+		at := start
+		at.reading += (day - start.day()) * face.DaySeconds
+		if m.isDate || start.isDate || m.instant(f.own) == at.instant(f.own) {
+			out = append(out, day)
+		}
 	}
 	return face.NewListed(out...)
 }
@@ -128,18 +133,18 @@ func ruleOf(opt *rrule.ROption, start int64) face.Recurrence {
 // noLast is the last day of an endless event.
 const noLast = int64(math.MaxInt64)
 
-// last returns the last day on which the event begins.
-func (f *file) last(opt *rrule.ROption, rule property, days face.Set, first int64, e timeline.Event) (int64, error) {
+// last returns the last day on which the event begins, of which the start and the first day are given; false: there is none.
+func (f *file) last(opt *rrule.ROption, rule property, days face.Set, first int64, start moment) (int64, bool) {
 	switch {
 	case opt.Count > 0:
 		if last, ok := f.budget.Count(days, first, opt.Count); ok {
-			return last, nil
+			return last, true
 		}
-		return noLast, nil
+		return noLast, true
 	case opt.Until.IsZero():
-		return noLast, nil
+		return noLast, true
 	}
-	until := moment{reading: opt.Until.Unix(), zone: e.Zone}
+	until := moment{reading: opt.Until.Unix(), zone: start.zone}
 	_, text, _ := strings.Cut(strings.ToUpper(rule.value), "UNTIL=")
 	text, _, _ = strings.Cut(text, ";")
 	switch {
@@ -148,10 +153,10 @@ func (f *file) last(opt *rrule.ROption, rule property, days face.Set, first int6
 	case strings.HasSuffix(text, "Z"):
 		until.zone = time.UTC
 	}
-	from := e.Start - moment{reading: e.Start}.day()*face.DaySeconds
-	last, ok := f.budget.UpTo(days, face.FloorDiv(until.in(e.Zone, f.own)-from, face.DaySeconds))
-	if !ok || last < first {
-		return 0, errors.New("UNTIL is before the first occurrence")
+	day := until.dayFor(start, f.own)
+	if !start.isDate {
+		day = face.FloorDiv(until.in(start.zone, f.own)-face.FloorMod(start.reading, face.DaySeconds), face.DaySeconds)
 	}
-	return last, nil
+	last, ok := f.budget.UpTo(days, day)
+	return last, ok && last >= first
 }

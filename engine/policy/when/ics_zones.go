@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -52,6 +53,11 @@ func (f *file) described(id string) (*time.Location, error) {
 		if name := c.text("X-LIC-LOCATION"); name != "" {
 			if loc, err := timeline.LoadZone(name); err == nil {
 				return loc, nil
+			}
+		}
+		for _, part := range slices.Concat([]*component{c}, c.children) {
+			if part.broken != nil {
+				return nil, fmt.Errorf("the time zone %.64q of line %d: %w", id, c.line, part.broken)
 			}
 		}
 		if changes, err := changesOf(c, f.budget); err == nil && len(changes) > 0 {
