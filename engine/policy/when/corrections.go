@@ -35,8 +35,8 @@ type correction struct {
 // mondayAfter moves a holiday from the weekend to Monday.
 var mondayAfter = []cal.AltDay{{Day: time.Saturday, Offset: 2}, {Day: time.Sunday, Offset: 1}}
 
-// corrections are the differences of v2.1.31.
-var corrections = []correction{
+// corrections are the differences of v2.1.31, and the regions.
+var corrections = append([]correction{
 	{country: "AR", law: "Ley 27.399 (2017), arts. 1 and 6",
 		without: []*cal.Holiday{ar.EasternsDay, ar.GuemesDay, ar.SanMartinDay, ar.DiversityDay, ar.SovereigntyDay, ar.BelgranoDay},
 		with: []*cal.Holiday{easter(ar.EasternsDay.Name, -2, false), movable(ar.GuemesDay.Name, time.June, 17),
@@ -116,7 +116,7 @@ var corrections = []correction{
 			ua.DefenderOfUkraineDay.Clone(&cal.Holiday{EndYear: 2023}),
 			yearly(ua.DefenderOfUkraineDay.Name, time.October, 1, &cal.Holiday{StartYear: 2024, Observed: mondayAfter}),
 			ua.CatholicChristmas.Clone(&cal.Holiday{Observed: mondayAfter})}},
-}
+}, regions...)
 
 // corrected returns the holidays of a country or a subdivision by the law.
 func corrected(country, subdivision string, holidays []*cal.Holiday) []*cal.Holiday {

@@ -57,8 +57,8 @@ var countries = map[string]country{
 	}},
 	"BE": {national: be.Holidays},
 	"BG": {national: bg.Holidays},
-	"BR": {national: br.Holidays},
-	"CA": {national: ca.Holidays},
+	"BR": {national: br.Holidays, subdivisions: regionsOf("BR", br.Holidays)},
+	"CA": {national: ca.Holidays, subdivisions: regionsOf("CA", ca.Holidays)},
 	// All cantons have these four days. The library's list for the whole country has each day of any canton.
 	"CH": {national: []*cal.Holiday{ch.Neujahr, ch.Auffahrt, ch.Bundesfeiertag, ch.Weihnachtstag}, subdivisions: map[string][]*cal.Holiday{
 		"ZH": ch.HolidaysZH, "BE": ch.HolidaysBE, "LU": ch.HolidaysLU, "UR": ch.HolidaysUR, "SZ": ch.HolidaysSZ, "OW": ch.HolidaysOW,
@@ -74,7 +74,7 @@ var countries = map[string]country{
 		"SN": de.HolidaysSN, "ST": de.HolidaysST, "SH": de.HolidaysSH, "TH": de.HolidaysTH,
 	}},
 	"DK": {national: dk.Holidays},
-	"ES": {national: es.Holidays},
+	"ES": {national: es.Holidays, subdivisions: regionsOf("ES", es.Holidays)},
 	"FR": {national: fr.Holidays, subdivisions: map[string][]*cal.Holiday{
 		"57": alsaceMoselle(fr.Holidays), "67": alsaceMoselle(fr.Holidays), "68": alsaceMoselle(fr.Holidays), "6AE": alsaceMoselle(fr.Holidays),
 	}},
