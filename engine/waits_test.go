@@ -11,7 +11,7 @@ import (
 
 // fixedWaits is the largest number of waits for a fixed real time in tests and in the programs below test. A test waits for a fact instead:
 // by await, by Eventually, or, where nothing is to happen, by suite.Still. Lower the number when a wait goes.
-const fixedWaits = 45
+const fixedWaits = 9
 
 var (
 	waitRE = regexp.MustCompile(`\bConsistently\(|\btime\.Sleep\(`)

@@ -12,15 +12,17 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	dto "github.com/prometheus/client_model/go"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher/metrics"
 
 	"flyball.dev/flyball/engine/admit/registration"
 	"flyball.dev/flyball/engine/admit/server"
+	"flyball.dev/flyball/test/await"
 	"flyball.dev/flyball/test/harness"
 )
 
@@ -86,11 +88,19 @@ func TestCertificatesFromDirectory(t *testing.T) {
 		return shake(fmt.Sprintf("127.0.0.1:%d", opts.Port), roots)
 	})
 	active(t)
+	unread := func() float64 {
+		var m dto.Metric
+		if err := metrics.ReadCertificateErrors.Write(&m); err != nil {
+			t.Fatal(err)
+		}
+		return m.GetCounter().GetValue()
+	}
+	before := unread()
 	if err := os.WriteFile(filepath.Join(opts.CertDir, "tls.key"), []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(3 * time.Second) // longer than the interval of reading the files
-	active(t)                   // unreadable files leave the previous certificate in place
+	await.True(t, "the unreadable file was tried", func() bool { return unread() > before })
+	active(t) // unreadable files leave the previous certificate in place
 }
 
 // Two replicas get the files of a renewed certificate one after the other, as from two kubelets, during 200 changes a

@@ -3,7 +3,9 @@ package watch_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -195,7 +197,14 @@ func (w world) grantedLater(t *testing.T) {
 }
 
 func (w world) restart(t *testing.T) {
-	m := newManager(t, w.cluster.Config())
+	config, tries := w.cluster.Config(), atomic.Int64{}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			tries.Add(1)
+			return next.RoundTrip(r)
+		})
+	})
+	m := newManager(t, config)
 	f := newFollower()
 	held := ensure(t, m, deployments, f)
 	for range 2 {
@@ -206,7 +215,8 @@ func (w world) restart(t *testing.T) {
 		if held.Len() != 475 {
 			t.Errorf("%d objects are left while the API server is down", held.Len())
 		}
-		time.Sleep(5 * time.Second) // let the back-off grow
+		before := tries.Load()
+		eventually(t, "the back-off grows with each try", func() bool { return tries.Load() >= before+4 })
 		if err := w.cluster.StartAPIServer(); err != nil {
 			t.Fatal(err)
 		}

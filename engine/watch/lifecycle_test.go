@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 
@@ -47,7 +46,7 @@ func TestWatchRecoversAfterAServerRestart(t *testing.T) {
 	if w.Get("shop", "a") == nil {
 		t.Error("what was known must stay known")
 	}
-	time.Sleep(2 * time.Second) // let the back-off grow
+	s.retried()
 	color.Store("blue")
 	s.start(s.address)
 	eventually(t, "the new state arrives", func() bool { return w.Get("shop", "a").Labels.Get("color") == "blue" })
@@ -58,16 +57,12 @@ func TestWatchRecoversAfterAServerRestart(t *testing.T) {
 
 func TestReleaseWhileTheServerIsDown(t *testing.T) {
 	s := newServer(t, steady)
-	address := s.address
 	s.stop()
 	before := runtime.NumGoroutine()
-	m, err := NewManager(&rest.Config{Host: "http://" + address})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := s.manager()
 	w := ensure(t, m, &recorder{})
 	eventually(t, "the failure shows", func() bool { _, err := w.Err(); return err != nil })
-	time.Sleep(1500 * time.Millisecond) // let the back-off grow
+	s.retried()
 	start := time.Now()
 	w.Release()
 	select {

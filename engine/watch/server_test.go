@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ type server struct {
 	t       *testing.T
 	http    *httptest.Server
 	address string
+	tries   tries
 	serve   http.HandlerFunc
 
 	mu       sync.Mutex
@@ -86,13 +88,36 @@ func (s *server) count(key, value string) int {
 }
 
 func (s *server) manager() *Manager {
-	m, err := NewManager(&rest.Config{Host: "http://" + s.address})
+	config := &rest.Config{Host: "http://" + s.address}
+	config.Wrap(s.tries.wrap)
+	m, err := NewManager(config)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(m.Close)
 	return m
 }
+
+// retried returns once the client has tried three times more, so that its back-off has grown.
+func (s *server) retried() {
+	before := s.tries.Load()
+	eventually(s.t, "more tries", func() bool { return s.tries.Load() >= before+3 })
+}
+
+// tries counts the requests of a client, also those that reach no server.
+type tries struct{ atomic.Int64 }
+
+func (n *tries) wrap(next http.RoundTripper) http.RoundTripper {
+	return transport(func(r *http.Request) (*http.Response, error) {
+		n.Add(1)
+		return next.RoundTrip(r)
+	})
+}
+
+// transport is a function as a transport.
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // reply writes one answer.
 type reply struct {

@@ -1,10 +1,10 @@
 package world_test
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/world"
@@ -37,7 +37,7 @@ func (f *follower) hear(before, now *world.Snapshot, c *world.Change, published 
 			f.told++
 		}
 	}
-	time.Sleep(10 * time.Microsecond) // gives the next transaction time to overtake this notification
+	runtime.Gosched() // lets the next transaction overtake this notification
 }
 
 // Transactions run in several goroutines. The notification of a change never overtakes the notification of an earlier

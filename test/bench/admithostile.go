@@ -45,12 +45,7 @@ func beset(ctx context.Context, server *httptest.Server) (stop func() (asked int
 	all.Go(func() {
 		tick := time.NewTicker(time.Second / hostilePerSecond)
 		defer tick.Stop()
-		for ; ; asked++ {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
+		for ctx.Err() == nil {
 			body := bodies[asked%len(bodies)]
 			all.Go(func() {
 				req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+registration.JudgePath, strings.NewReader(body))
@@ -62,6 +57,11 @@ func beset(ctx context.Context, server *httptest.Server) (stop func() (asked int
 					_ = resp.Body.Close()
 				}
 			})
+			asked++
+			select {
+			case <-ctx.Done():
+			case <-tick.C:
+			}
 		}
 	})
 	return func() int {
@@ -88,7 +88,6 @@ func (b *bench) besieging(ctx context.Context) error {
 	hostile := 0
 	besieged := func() (times, error) {
 		stop := beset(ctx, server)
-		time.Sleep(time.Second / hostilePerSecond) // until the first hostile review has arrived
 		t, err := b.ask(ctx, server, body)
 		hostile += stop()
 		return t, err

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -149,21 +150,19 @@ func (s *stage) createWhile(ctx context.Context, f *v1alpha1.ChangeFreeze, looko
 	return answered, err
 }
 
+// look is the pause between two questions. It leaves the processor to the measured programs.
+const look = time.Millisecond
+
 // lastRefusal calls all replicas again and again. It returns the time at which the last replica refused first because
 // of a policy.
 func lastRefusal(ctx context.Context, replicas []*replica, by string) (time.Time, error) {
 	at := make([]time.Time, len(replicas))
 	err := parallel(ctx, len(replicas), len(replicas), func(ctx context.Context, i int) error {
-		for {
+		return wait.PollUntilContextCancel(ctx, look, true, func(ctx context.Context) (bool, error) {
 			answer, err := replicas[i].askDeletion(ctx)
-			if err != nil {
-				return err
-			}
-			if at[i] = time.Now(); bytes.Contains(answer, []byte(by)) {
-				return nil
-			}
-			time.Sleep(time.Millisecond) // leave the processor to the measured programs
-		}
+			at[i] = time.Now()
+			return bytes.Contains(answer, []byte(by)), err
+		})
 	})
 	return slices.MaxFunc(at, time.Time.Compare), err
 }
@@ -256,15 +255,14 @@ func (s *stage) firstFrozenTimes(ctx context.Context) ([]float64, error) {
 
 // refusal tries a deletion as a dry run repeatedly, and returns the time of the API server's first refusal.
 func (s *stage) refusal(ctx context.Context, by string) (time.Time, error) {
-	for {
+	var at time.Time
+	err := wait.PollUntilContextCancel(ctx, look, true, func(ctx context.Context) (bool, error) {
 		err := s.clients.AppsV1().Deployments(metav1.NamespaceDefault).Delete(ctx, frozenName,
 			metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
-		switch {
-		case apierrors.IsForbidden(err) && strings.Contains(err.Error(), by):
-			return time.Now(), nil
-		case err != nil:
-			return time.Time{}, errors.Join(err, context.Cause(ctx))
+		if at = time.Now(); apierrors.IsForbidden(err) && strings.Contains(err.Error(), by) {
+			return true, nil
 		}
-		time.Sleep(time.Millisecond)
-	}
+		return false, err
+	})
+	return at, err
 }

@@ -63,7 +63,9 @@ func apply(t *testing.T, c *cluster.Cluster, manifest string) {
 func eventually(t *testing.T, within time.Duration, check func() error) {
 	t.Helper()
 	var err error
-	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(250 * time.Millisecond) {
+	look := time.NewTicker(250 * time.Millisecond)
+	defer look.Stop()
+	for deadline := time.Now().Add(within); time.Now().Before(deadline); <-look.C {
 		if err = check(); err == nil {
 			return
 		}

@@ -26,11 +26,8 @@ import (
 	"flyball.dev/flyball/test/local"
 )
 
-// limit is the time limit for an expectation to come true. still is how long it must stay true then.
-const (
-	limit = harness.Patience
-	still = 200 * time.Millisecond
-)
+// limit is the time limit for an expectation to come true.
+const limit = harness.Patience
 
 // used are the adapters that the samples use. The CRDs of kinds that are not built in are in testdata.
 var used = []string{"deployments.apps", "statefulsets.apps", "daemonsets.apps", "cronjobs.batch", "horizontalpodautoscalers.autoscaling",
@@ -176,7 +173,7 @@ func (b *bench) fail(file string, err error) {
 	}
 }
 
-// instant moves the clock to the instant of the steps, runs them, and checks again a little later.
+// instant moves the clock to the instant of the steps, runs them, and checks again once nothing is left to do.
 func (b *bench) instant(ctx context.Context, steps []step) {
 	if at := steps[0].at; b.clock.Now().Before(at) {
 		b.clock.Set(at)
@@ -199,7 +196,9 @@ func (b *bench) instant(ctx context.Context, steps []step) {
 			held = append(held, st)
 		}
 	}
-	time.Sleep(still)
+	if err := harness.Settle(ctx); err != nil {
+		b.fail(steps[0].file, fmt.Errorf("line %d: %w", steps[0].line, err))
+	}
 	for _, st := range held {
 		if err := b.check(ctx, st); err != nil {
 			b.fail(st.file, fmt.Errorf("line %d: %s: came true and did not stay so: %w", st.line, st.text, err))

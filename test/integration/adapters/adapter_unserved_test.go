@@ -149,7 +149,7 @@ var _ = Describe("A kind that a starting API server does not list", func() {
 		n.Start()
 		Eventually(scene.AdapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(HaveField("Message",
 			ContainSubstring("does not serve it yet")))
-		Consistently(scene.Vanished(scene.Read(a)), 2*time.Second).ShouldNot(Succeed())
+		suite.Still(scene.Vanished(scene.Read(a))).ShouldNot(Succeed())
 
 		s.begun.Store(false)
 		awake(k, schedule)

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // pair is a Deployment with five replicas, and an autoscaler that wants just these five. A pod has the same usage with
@@ -82,7 +83,7 @@ spec:
 			GinkgoHelper()
 			clock.SetTime(monday.Add(at))
 			Eventually(sizes).Should(one)
-			Consistently(sizes).WithTimeout(observed / 8).Should(one)
+			suite.DuringRounds(env, ns, rounds/8, func(g Gomega) { g.Expect(sizes(g)).To(one) })
 			clock.SetTime(monday.Add(at + delay))
 			Eventually(sizes).Should(after)
 		}
@@ -92,7 +93,7 @@ spec:
 			transition(night+8*time.Hour, HaveEach(BeEquivalentTo(2)))
 			transition(night+20*time.Hour, HaveEach(BeEquivalentTo(5)))
 		}
-		Consistently(sizes).WithTimeout(observed / 4).Should(HaveEach(BeEquivalentTo(5)))
+		suite.DuringRounds(env, ns, rounds/4, func(g Gomega) { g.Expect(sizes(g)).To(HaveEach(BeEquivalentTo(5))) })
 	})
 })
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // An autoscaler whose target is outside of its new bounds would scale it at once, from the count that it had.
@@ -39,10 +40,12 @@ var _ = Describe("A size that a Trigger sets together with bounds around it", fu
 			Eventually(autoscaler(ns)).Should(And(HaveField("MinReplicas", HaveValue(BeEquivalentTo(3))),
 				HaveField("MaxReplicas", BeEquivalentTo(11))))
 		}
-		Consistently(func(g Gomega) {
-			for _, ns := range all {
-				g.Expect(replicas(ns)(g)).To(BeEquivalentTo(5), ns)
-			}
-		}).WithTimeout(observed / 2).Should(Succeed())
+		for _, observed := range all {
+			suite.DuringRounds(env, observed, rounds/2, func(g Gomega) {
+				for _, ns := range all {
+					g.Expect(replicas(ns)(g)).To(BeEquivalentTo(5), ns)
+				}
+			})
+		}
 	})
 })

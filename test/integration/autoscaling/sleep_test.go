@@ -15,10 +15,11 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
-// observed is the time for which the autoscaler's controller could wake a sleeping target.
-const observed = 20 * round
+// rounds is the number of rounds in which the autoscaler's controller could wake a sleeping target.
+const rounds = 20
 
 // onQueue is an autoscaler that goes to zero while the queue is empty.
 const onQueue = `minReplicas: 0, maxReplicas: 6,
@@ -86,10 +87,12 @@ var _ = Describe("An autoscaler of a sleeping Deployment", Ordered, func() {
 		Eventually(replicas("busy")).Should(BeEquivalentTo(0))
 		Eventually(replicas("queue")).Should(BeEquivalentTo(0))
 		queue.set(60)
-		Consistently(func(g Gomega) {
-			g.Expect(replicas("busy")(g)).To(BeEquivalentTo(0))
-			g.Expect(replicas("queue")(g)).To(BeEquivalentTo(0))
-		}).WithTimeout(observed).WithPolling(100 * time.Millisecond).Should(Succeed())
+		for _, ns := range []string{"busy", "queue"} {
+			suite.DuringRounds(env, ns, rounds, func(g Gomega) {
+				g.Expect(replicas("busy")(g)).To(BeEquivalentTo(0))
+				g.Expect(replicas("queue")(g)).To(BeEquivalentTo(0))
+			})
+		}
 	})
 
 	It("is as it was after the night, and works", func() {
@@ -119,7 +122,7 @@ var _ = Describe("An autoscaler of a sleeping Deployment", Ordered, func() {
 		clock.SetTime(monday.Add(32 * time.Hour))
 		Eventually(autoscaler("queue")).Should(HaveField("Behavior", Not(BeNil())))
 		queue.set(60)
-		Consistently(replicas("queue")).WithTimeout(observed / 2).Should(BeEquivalentTo(0))
+		suite.DuringRounds(env, "queue", rounds/2, func(g Gomega) { g.Expect(replicas("queue")(g)).To(BeEquivalentTo(0)) })
 		clock.SetTime(monday.Add(44 * time.Hour))
 		Eventually(replicas("queue")).Should(BeEquivalentTo(6))
 		Expect(autoscaler("queue")(Default).Behavior).To(BeNil())

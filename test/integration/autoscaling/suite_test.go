@@ -38,7 +38,7 @@ func TestAutoscaling(t *testing.T) {
 var _ = BeforeSuite(func() {
 	ctx = context.Background()
 	env = suite.Up(ctx, local.Options{
-		Level: local.LevelMetrics, ExtraControllerManagerArgs: []string{"--horizontal-pod-autoscaler-downscale-stabilization=2s",
+		Level: local.LevelMetrics, Audit: true, ExtraControllerManagerArgs: []string{"--horizontal-pod-autoscaler-downscale-stabilization=2s",
 			"--horizontal-pod-autoscaler-sync-period=" + round.String()},
 	}, "deployments.apps", "replicasets.apps", "horizontalpodautoscalers.autoscaling")
 	usage, err := env.ServeUsage(ctx)

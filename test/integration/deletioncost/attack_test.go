@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -177,10 +176,10 @@ var _ = Describe("Pods whose cost cannot be written", func() {
 		// There is one write for each pod, because the answer shows that the cost was dropped. Writes that failed because the
 		// pod had changed do not count.
 		unchanged := HaveKeyWithValue("unchanged", n)
-		Consistently(func(g Gomega) {
+		suite.Still(func(g Gomega) {
 			g.Expect(writesOf(g, running, policy)).To(And(unchanged, HaveKeyWithValue("applied", 0)))
 			g.Expect(statusOf(g, policy).WritesLastHour).To(BeZero())
-		}).WithTimeout(2 * time.Second).Should(Succeed())
+		}).Should(Succeed())
 		suite.Remove(ctx, env, policy)
 	})
 })

@@ -3,7 +3,6 @@ package deletioncost
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -204,7 +203,7 @@ var _ = Describe("Costs that Flyball has set", func() {
 		at := versions(Default)
 		stop()
 		start()
-		Consistently(versions).WithTimeout(3 * time.Second).Should(Equal(at))
+		suite.Still(versions).Should(Equal(at))
 		Expect(costs(Default, ns, "web")).To(Equal(before))
 		// The new manager reports the same status and the same metrics.
 		Eventually(func(g Gomega) {
@@ -334,7 +333,7 @@ var _ = Describe("Pods and nodes", func() {
 			}
 			return n
 		}
-		Consistently(costed).WithTimeout(2 * time.Second).Should(BeZero())
+		suite.Still(costed).Should(BeZero())
 		Expect(env.Patch(ctx, policy, `{"spec":{"duringRollOut":true}}`)).To(Succeed())
 		Eventually(costed).Should(BeNumerically(">", 0))
 	})

@@ -130,7 +130,7 @@ var _ = Describe("The printed steps for a live kube-downscaler", func() {
 
 		By("only the field by which the taken over DaemonSet sleeps has changed, in one write")
 		before["agent"] = strings.Replace(before["agent"], "downscaler/match-none", "flyball.dev/asleep", 1)
-		Consistently(func() map[string]string { return specs(objects) }, "2s").Should(Equal(before))
+		suite.Still(func() map[string]string { return specs(objects) }).Should(Equal(before))
 		Expect(current(objects["agent"]).GetGeneration()).To(Equal(written + 1))
 		for name, in := range all {
 			if !in.wakes {

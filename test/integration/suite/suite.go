@@ -80,6 +80,29 @@ func Still(actual any) AsyncAssertion {
 	return Consistently(actual).WithTimeout(time.Nanosecond)
 }
 
+// DuringRounds checks a state again and again while the autoscaler's controller reads the scale of a namespace's targets so many times.
+// The cluster needs local.Options.Audit.
+func DuringRounds(env *harness.Env, namespace string, rounds int, check func(Gomega)) {
+	GinkgoHelper()
+	read := func(g Gomega) int {
+		all, err := env.Cluster.Audit()
+		g.Expect(err).NotTo(HaveOccurred())
+		n := 0
+		for _, r := range all {
+			if r.User.Username == "system:serviceaccount:kube-system:horizontal-pod-autoscaler" && r.Verb == "get" && r.Object != nil &&
+				r.Object.Subresource == "scale" && r.Object.Namespace == namespace {
+				n++
+			}
+		}
+		return n
+	}
+	before := read(Default)
+	Eventually(func(g Gomega) int {
+		check(Default) // a failure ends the spec
+		return read(g) - before
+	}).Should(BeNumerically(">=", rounds))
+}
+
 var namespaces atomic.Int32
 
 // Namespace creates a namespace for the spec, with labels given as pairs, and returns its name.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 var _ = Describe("A schedule over everything in a namespace", func() {
@@ -34,7 +35,8 @@ var _ = Describe("A schedule over everything in a namespace", func() {
 		// The Deployment's controller copies annotations to its ReplicaSets. These copies must not mislead Flyball.
 		Expect(env.Patch(ctx, workload(ns, "w", "Deployment"), `{"spec":{"replicas":4}}`)).To(Succeed())
 		Eventually(pods(ns)).Should(Equal(awakePods + 1))
-		Consistently(pods(ns)).WithTimeout(2 * time.Second).Should(Equal(awakePods + 1))
+		Eventually(followed(ns, "w")).Should(BeTrue())
+		suite.Still(pods(ns)).Should(Equal(awakePods + 1))
 	})
 
 	It("lets a Deployment roll out while it sleeps and wakes the new revision", func() {
@@ -51,7 +53,8 @@ var _ = Describe("A schedule over everything in a namespace", func() {
 
 		Expect(env.Patch(ctx, workload(ns, "w", "Deployment"),
 			`{"spec":{"template":{"metadata":{"labels":{"app":"w","revision":"2"}}}}}`)).To(Succeed())
-		Consistently(pods(ns)).WithTimeout(2 * time.Second).Should(BeZero())
+		Eventually(followed(ns, "w")).Should(BeTrue())
+		suite.Still(pods(ns)).Should(BeZero())
 		clock.SetTime(monday.Add(21 * time.Hour))
 		Eventually(func(g Gomega) {
 			var list corev1.PodList
@@ -82,7 +85,7 @@ var _ = Describe("The deletion of a namespace with sleeping workloads", func() {
 
 		Expect(env.Client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "goes"}})).To(Succeed())
 		Eventually(vanished(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "goes"}})).WithTimeout(60 * time.Second).Should(Succeed())
-		Consistently(pods("stays")).WithTimeout(time.Second).Should(BeZero())
+		suite.Still(pods("stays")).Should(BeZero())
 		Eventually(func(g Gomega) {
 			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(both), both)).To(Succeed())
 			g.Expect(both.Status.Targets).To(HaveValue(Equal(v1alpha1.TargetCounts{Total: 4, Asleep: 4})))
@@ -93,6 +96,16 @@ var _ = Describe("The deletion of a namespace with sleeping workloads", func() {
 		Eventually(vanished(both)).Should(Succeed())
 	})
 })
+
+// followed reports whether a Deployment's controller has done all that its last change asks for.
+func followed(namespace, name string) func(Gomega) bool {
+	return func(g Gomega) bool {
+		var d appsv1.Deployment
+		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &d)).To(Succeed())
+		s := d.Status
+		return s.ObservedGeneration == d.Generation && s.Replicas == *d.Spec.Replicas && s.UpdatedReplicas == s.Replicas
+	}
+}
 
 // all reads the workloads of a namespace, and the ReplicaSets that belong to them.
 func all(g Gomega, namespace string) []*unstructured.Unstructured {

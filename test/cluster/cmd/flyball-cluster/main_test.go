@@ -118,13 +118,15 @@ func alive(pid int) bool {
 func wantGone(t *testing.T, pids map[string]int) {
 	t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
 	for name, pid := range pids {
 		for alive(pid) {
 			if time.Now().After(deadline) {
 				t.Errorf("%s, pid %d, still runs", name, pid)
 				break
 			}
-			time.Sleep(20 * time.Millisecond)
+			<-look.C
 		}
 	}
 }
