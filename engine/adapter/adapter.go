@@ -73,8 +73,8 @@ func (a *Adapter) Bounds(obj *workload.Object, plan workload.Plan) (workload.Bou
 	return render.Bounds(a.Spec, obj, plan)
 }
 
-// Savings returns the policies that leave an object with fewer replicas than its owner wants. Raised counts save
-// nothing, nor do switches of objects without a count, because their usage is unknown.
+// Savings returns the policies that leave an object with other counts than its owner wants. A count set once belongs to the
+// autoscaler, so it saves and costs nothing. Switches of objects without a count save nothing, because their usage is unknown.
 func (a *Adapter) Savings(obj *workload.Object) []Saving {
 	return ledger.NewView(a.Spec, obj).Savings()
 }

@@ -37,6 +37,29 @@ func (d decider) passedOn(k *Kind, obj *workload.Object) (intents []workload.Int
 	return intents, wake
 }
 
+// Sizing is a policy that may set the size of an object because it selects an autoscaler of the object.
+type Sizing struct {
+	Policy     *Policy
+	Autoscaler workload.Ref
+}
+
+// SizedBy returns the policies that may set the size of an object through its autoscalers, in order.
+func SizedBy(w World, ref workload.Ref) (all []Sizing) {
+	k, obj := w.Kind(ref.GroupKind), w.Object(ref)
+	if k == nil || obj == nil || k.NoScale || k.Releasing || obj.Deleting {
+		return nil
+	}
+	d := decider{w: w}
+	d.eachGovernor(ref, func(gk *Kind, governor *workload.Object) {
+		for _, p := range d.selecting(gk, governor, w.Namespace(governor.Namespace)) {
+			if p.SizesGoverned() {
+				all = append(all, Sizing{p, gk.Ref(governor)})
+			}
+		}
+	})
+	return all
+}
+
 // deleteForOthers removes the claims for other objects (the scaled object or its autoscalers) from a list, in place.
 func deleteForOthers(intents []workload.Intent) []workload.Intent {
 	return slices.DeleteFunc(intents, func(in workload.Intent) bool { return in.ForGoverned || in.ForGovernors })

@@ -57,7 +57,7 @@ func Openings(w World, v *Verdict, now time.Time) []Verdict {
 // claim has no bounds.
 func opening(k *Kind, governor *workload.Object, by workload.Policy, count int64) workload.Intent {
 	in := workload.Intent{By: by, Class: workload.ClassSet, Override: true, Enforce: true}
-	if b := boundsInForce(k, governor); b.Min != nil && count < *b.Min {
+	if b := inForce(k, governor).Bounds; b.Min != nil && count < *b.Min {
 		in.Min = &count
 	} else if b.Max != nil && count > *b.Max {
 		in.Max = &count
@@ -86,11 +86,25 @@ func countAfter(v *Verdict) int64 {
 	return own
 }
 
-// boundsInForce returns the current bounds of an autoscaler, including bounds set by policies.
-func boundsInForce(k *Kind, governor *workload.Object) workload.Bounds {
+// inForce returns an autoscaler with its current values, including values set by policies.
+func inForce(k *Kind, governor *workload.Object) workload.Observed {
 	bare := *governor
 	bare.Ledger = nil
-	return k.Adapter.Observe(&bare).Bounds
+	return k.Adapter.Observe(&bare)
+}
+
+// Governed returns a count of an object as its autoscalers keep it: inside their bounds in force. An autoscaler leaves a count
+// of zero alone, and every count while it is held.
+func Governed(w World, ref workload.Ref, count int64) int64 {
+	if count <= 0 {
+		return count
+	}
+	decider{w: w}.eachGovernor(ref, func(gk *Kind, governor *workload.Object) {
+		if o := inForce(gk, governor); !o.Held {
+			count = o.Bounds.Clamp(count)
+		}
+	})
+	return count
 }
 
 // isBoundBy reports whether a policy has set bounds of an autoscaler.

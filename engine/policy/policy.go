@@ -116,6 +116,11 @@ func (p *Policy) SetsValues() bool {
 	return p.Override == nil && p.Reporter != nil && p.Reporter.AppliedLimit() > 0 || p.Tuner != nil
 }
 
+// SizesGoverned reports whether the policy, on an autoscaler, may set the size of the object that it scales.
+func (p *Policy) SizesGoverned() bool {
+	return p.SetsValues() && p.Tuner == nil && p.Wants(v1alpha1.CapabilityScale)
+}
+
 // Sleeps reports whether the policy puts targets to sleep. Their fields of the ready predicates are then kept in memory.
 func (p *Policy) Sleeps() bool { return !p.SetsValues() && p.PodOrderer == nil }
 

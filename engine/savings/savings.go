@@ -76,7 +76,7 @@ func NewBook(clock clock.PassiveClock, rates Rates, exists func(workload.Policy)
 		shares: map[workload.Ref][]share{}}
 }
 
-// Set replaces the savings on a target. requests are the requests of one pod; nil: unknown.
+// Set replaces the savings on a target. Raised counts do not reduce the savings. requests are the requests of one pod; nil: unknown.
 func (b *Book) Set(ref workload.Ref, saved []adapter.Saving, requests *workload.Requests) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -86,7 +86,7 @@ func (b *Book) Set(ref workload.Ref, saved []adapter.Saving, requests *workload.
 	}
 	var next []share
 	for _, s := range saved {
-		if !b.exists(s.By) {
+		if s.Replicas <= 0 || !b.exists(s.By) {
 			continue
 		}
 		a := amount{replicas: s.Replicas}

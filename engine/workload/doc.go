@@ -295,6 +295,8 @@ type Observed struct {
 	CanSuspend bool
 	// CanHold is true if a hold variant of the adapter fits the object.
 	CanHold bool
+	// Held is true if the owner has set the hold variant.
+	Held bool
 	// WakesFromZero is true for an autoscaler that scales its target up from zero replicas by itself.
 	WakesFromZero bool
 	// Suspended is true if the owner has suspended the object.

@@ -45,9 +45,9 @@ the plan is hypothetical: the present policies and objects, applied to that time
 Assumptions:
 - Objects of Triggers' templates are created, or restored, at the beginning. A created object has only the template's fields.
 - An open batch of a rate limit counts as used up.
+- An autoscaler changes a count only to keep it within the bounds in force.
 
-Not part of the plan are deletion costs, which follow pods; fields removed from a template; autoscalers; and deployments
-by people. Notes name the affected policies.
+Not part of the plan are deletion costs, which follow pods; fields removed from a template; and deployments by people. Notes name the affected policies.
 
 With -f, policies and adapters from files are added to the present policies, or replace them (with --delete, remove them), and the
 difference is shown.

@@ -247,8 +247,28 @@ func (e *Explanation) policies(memory *world.Memory, v *decide.Verdict, story *d
 				Steps: []Line{{Step: "left", Text: "no longer selects the object, and has values to restore"}}})
 		}
 	}
+	for _, s := range decide.SizedBy(memory, v.Kind.Ref(v.Object)) {
+		if !e.tells(s.Policy.ID) {
+			e.Policies = append(e.Policies, sized(v, &s, e.At))
+		}
+	}
 	slices.SortFunc(e.Policies, func(a, b Policy) int { return strings.Compare(a.Policy, b.Policy) })
 	e.Steps = slices.Clone(story.Lines)
+}
+
+// tells reports whether the explanation has the trace of a policy.
+func (e *Explanation) tells(id workload.Policy) bool {
+	return slices.ContainsFunc(e.Policies, func(have Policy) bool { return have.Policy == id.String() })
+}
+
+// sized returns the trace of a policy that may set the size of the object through its autoscaler.
+func sized(v *decide.Verdict, s *decide.Sizing, at time.Time) Policy {
+	p := Policy{Policy: s.Policy.ID.String(), Asks: "nothing", Steps: []Line{{Step: "autoscaler",
+		Text: fmt.Sprintf("selects %s, which scales this object: %s", s.Autoscaler, s.Policy.State(at).Message)}}}
+	if size := v.Plan.Size; size != nil && size.By == s.Policy.ID {
+		p.Asks = "set"
+	}
+	return p
 }
 
 func asks(o *decide.Opinion, steps int) string {
@@ -392,8 +412,7 @@ func (e *Explanation) nearly(memory *world.Memory, v *decide.Verdict) {
 	ns := memory.Namespace(v.Object.Namespace)
 	e.unreadable = memory.HasBroken(v.Object.Namespace, func(p *world.Policy) bool { return p.Kind.ActsOnTargets() })
 	memory.Policies(func(p *world.Policy) bool {
-		told := slices.ContainsFunc(e.Policies, func(have Policy) bool { return have.Policy == p.ID.String() })
-		if told || !p.Kind.ActsOnTargets() || p.IsBroken() {
+		if e.tells(p.ID) || !p.Kind.ActsOnTargets() || p.IsBroken() {
 			return true
 		}
 		fails := p.Target.Mismatches(v.Kind.GroupKind, v.Object, ns.Labels)

@@ -60,6 +60,7 @@ func (p *Plan) run(ctx context.Context, memory *world.Memory, o Options) error {
 		if o.Progress != nil {
 			o.Progress(write.At)
 		}
+		l.scaled(write.Target, write.At)
 		if !l.keeps(write.Target) {
 			continue
 		}

@@ -4,13 +4,14 @@ import (
 	"slices"
 	"time"
 
+	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
 
 // Totals are the savings of the policies. They are compared with a baseline without policies, in which every target
-// always runs as its owner asks for. Autoscalers are assumed to leave replicas unchanged.
+// always runs as its owner asks for. A count in the hands of an autoscaler saves and costs nothing.
 type Totals struct {
 	// Targets is the number of targets. Changed is the number of targets with changes.
 	Targets int `json:"targets"`
@@ -44,6 +45,7 @@ type Timeline struct {
 
 	ref    workload.Ref
 	totals Totals
+	shares map[string]Totals
 }
 
 // Ref returns the target.
@@ -51,6 +53,9 @@ func (t *Timeline) Ref() workload.Ref { return t.ref }
 
 // Totals returns the savings of the target alone.
 func (t *Timeline) Totals() Totals { return t.totals }
+
+// Shares returns the savings of the target by policy, for each policy that has a value in force at some time.
+func (t *Timeline) Shares() map[string]Totals { return t.shares }
 
 // Step is the level of a target from an instant on.
 type Step struct {
@@ -63,6 +68,9 @@ type Step struct {
 	// the values. JSON omits both, because the changes have them too.
 	By    []string  `json:"-"`
 	Since time.Time `json:"-"`
+
+	// saved are the replicas that each policy saves.
+	saved []adapter.Saving
 }
 
 // changes reports whether the plan writes anything to the target.
@@ -87,9 +95,7 @@ type ledger struct {
 type account struct {
 	timeline Timeline
 	counted  bool
-	// owner is the number of replicas that the owner asks for. cpu (in cores) and memory (in GiB) are the requests of one
-	// replica.
-	owner       int64
+	// cpu (in cores) and memory (in GiB) are the requests of one replica.
 	cpu, memory float64
 }
 
@@ -104,12 +110,6 @@ func newLedger(memory *world.Memory, o Options) *ledger {
 		kind := memory.Kind(ref.GroupKind)
 		a := &account{timeline: Timeline{Target: ref.String(), ref: ref}}
 		wanted := kind.Adapter.Observe(obj)
-		for _, c := range wanted.Components {
-			a.owner += c.Replicas
-		}
-		if wanted.Suspended {
-			a.owner = 0
-		}
 		a.counted = len(wanted.Components) > 0
 		if len(wanted.Components) == 1 {
 			if r, err := kind.Adapter.TemplateRequests(memory.Raw(ref)); err == nil && r != nil {
@@ -131,33 +131,72 @@ func (l *ledger) begin(ref workload.Ref) {
 }
 
 // note records the level of a target from an instant on.
-func (l *ledger) note(ref workload.Ref, at time.Time) {
-	a := l.accounts[ref]
-	obj := *l.memory.Object(ref)
-	obj.Ledger = nil // without a ledger, Flyball's own values count as the current state
-	now := l.memory.Kind(ref.GroupKind).Adapter.Observe(&obj)
-	step := Step{At: at, Running: 1}
-	step.read(l.memory.Object(ref).Ledger)
-	var count int64
-	for _, c := range now.Components {
-		count += c.Replicas
-	}
-	switch {
-	case now.Suspended:
-		step.Running, count = 0, 0
-	case a.counted && a.owner > 0:
-		step.Running = float64(count) / float64(a.owner)
-	case a.counted:
-		step.Running = 0
-	}
-	if a.counted {
-		step.Replicas = &count
-	}
-	if n := len(a.timeline.Steps); n > 0 && a.timeline.Steps[n-1].At.Equal(at) && n > 1 {
-		a.timeline.Steps[n-1] = step // replaces the step of an earlier write at the same instant
+func (l *ledger) note(ref workload.Ref, at time.Time) { l.accounts[ref].take(l.step(ref, at)) }
+
+// take adds a step. It replaces the step of an earlier write at the same instant.
+func (a *account) take(step Step) {
+	if n := len(a.timeline.Steps); n > 1 && a.timeline.Steps[n-1].At.Equal(step.At) {
+		a.timeline.Steps[n-1] = step
 		return
 	}
 	a.timeline.Steps = append(a.timeline.Steps, step)
+}
+
+// step returns the present level of a target.
+func (l *ledger) step(ref workload.Ref, at time.Time) Step {
+	obj, kind, counted := l.memory.Object(ref), l.memory.Kind(ref.GroupKind), l.accounts[ref].counted
+	bare := *obj
+	bare.Ledger = nil // without a ledger, Flyball's own values count as the current state
+	now, own := kind.Adapter.Observe(&bare), kind.Adapter.Observe(obj)
+	step := Step{At: at, Running: 1, saved: kind.Adapter.Savings(obj)}
+	step.read(obj.Ledger)
+	count, owner := replicas(&now), replicas(&own)
+	if count == owner { // no policy has the count, so an autoscaler may
+		count = decide.Governed(l.memory, ref, count)
+		owner = count
+	}
+	switch {
+	case now.Suspended:
+		step.Running = 0
+	case counted && owner > 0:
+		step.Running = float64(count) / float64(owner)
+	case counted:
+		step.Running = 0
+	}
+	if counted {
+		step.Replicas = &count
+	}
+	return step
+}
+
+// scaled records the new level of the target of an autoscaler that was written.
+func (l *ledger) scaled(autoscaler workload.Ref, at time.Time) {
+	governed, ok := l.memory.Kind(autoscaler.GroupKind).Adapter.Governs(l.memory.Object(autoscaler))
+	if !ok {
+		return
+	}
+	ref := l.memory.Referent(governed)
+	a := l.accounts[ref]
+	switch {
+	case a == nil || !a.counted:
+	case at.Before(l.options.From):
+		l.begin(ref)
+	default:
+		if step := l.step(ref, at); *step.Replicas != *a.timeline.Steps[len(a.timeline.Steps)-1].Replicas {
+			a.take(step)
+		}
+	}
+}
+
+// replicas returns the number of replicas of a target. A suspended target has none.
+func replicas(o *workload.Observed) (count int64) {
+	if o.Suspended {
+		return 0
+	}
+	for _, c := range o.Components {
+		count += c.Replicas
+	}
+	return count
 }
 
 // read sets By and Since of the step from the entries of a ledger.
@@ -190,6 +229,12 @@ func (a *account) close(to time.Time) Timeline {
 	if line.changes() {
 		line.totals.Changed = 1
 	}
+	line.shares = map[string]Totals{}
+	for i := range line.Steps {
+		for _, by := range line.Steps[i].By {
+			line.shares[by] = Totals{Targets: 1, Changed: line.totals.Changed}
+		}
+	}
 	if !a.counted {
 		line.totals.Uncounted = line.totals.Changed
 		return line
@@ -200,11 +245,21 @@ func (a *account) close(to time.Time) Timeline {
 			end = line.Steps[i+1].At
 		}
 		hours := end.Sub(s.At).Hours()
-		saved := hours * float64(a.owner-*s.Replicas)
+		for _, saving := range s.saved {
+			by, sum := saving.By.String(), Totals{}
+			sum.save(hours*float64(saving.Replicas), a.cpu, a.memory)
+			sum.Add(line.shares[by])
+			line.shares[by] = sum
+			line.totals.save(hours*float64(saving.Replicas), a.cpu, a.memory)
+		}
 		line.totals.ReplicaHours += hours * float64(*s.Replicas)
-		line.totals.ReplicaHoursSaved += saved
-		line.totals.CPUHoursSaved += saved * a.cpu
-		line.totals.MemoryGiBHoursSaved += saved * a.memory
 	}
 	return line
+}
+
+// save adds replica hours, of replicas with the given requests.
+func (t *Totals) save(hours, cpu, memory float64) {
+	t.ReplicaHoursSaved += hours
+	t.CPUHoursSaved += hours * cpu
+	t.MemoryGiBHoursSaved += hours * memory
 }

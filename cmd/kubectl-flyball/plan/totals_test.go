@@ -1,6 +1,10 @@
 package plan_test
 
-import "testing"
+import (
+	"slices"
+	"strings"
+	"testing"
+)
 
 // TestSavingsCountWholePods checks that a plan counts the requests of a pod as the metric of savings does: with init
 // containers that always restart, limits in place of requests, and the overhead of the runtime.
@@ -17,5 +21,63 @@ func TestSavingsCountWholePods(t *testing.T) {
 	const nights = 3 * 10 // hours
 	if saved.CPUHoursSaved != nights*0.5 || saved.MemoryGiBHoursSaved != nights*2 {
 		t.Errorf("saved %v core hours and %v GiB hours, want %v and %v", saved.CPUHoursSaved, saved.MemoryGiBHoursSaved, nights*0.5, nights*2)
+	}
+}
+
+// autoscaled is a Deployment with a HorizontalPodAutoscaler, a Trigger that sets a size once, and a Tortoise that changes nothing.
+const autoscaled = `{apiVersion: v1, kind: Namespace, metadata: {name: shop}}
+---
+{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: shop, name: front}, spec: {replicas: 4, template: {spec: {containers: [
+  {name: front, resources: {requests: {cpu: "1"}}}]}}}}
+---
+{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: shop, name: front}, spec: {minReplicas: 4, maxReplicas: 10,
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: front}}}
+---
+{apiVersion: flyball.dev/v1alpha1, kind: Tortoise, metadata: {namespace: shop, name: quiet},
+  spec: {mode: "Off", target: {kinds: [{group: apps, kind: Deployment}], names: [front]}}}
+---
+{apiVersion: flyball.dev/v1alpha1, kind: Trigger, metadata: {namespace: shop, name: peak}, spec: {timeZone: UTC,
+  target: {kinds: [{group: autoscaling, kind: HorizontalPodAutoscaler}], names: [front]},
+  triggers: [{name: peak, window: {start: "2037-05-12", end: "2037-05-12"}, during: {min: 12, max: 60, replicas: 15}}]}}
+`
+
+// TestAutoscalersKeepTheirBoundsInAPlan checks that a target follows the bounds of its autoscaler, and that a size in the
+// hands of the autoscaler saves and costs nothing.
+func TestAutoscalersKeepTheirBoundsInAPlan(t *testing.T) {
+	p := made(t, read(t, autoscaled), 1)
+	var counts []int64
+	for _, line := range p.All() {
+		for _, s := range line.Steps {
+			if s.Replicas == nil {
+				continue
+			}
+			if counts = append(counts, *s.Replicas); s.Running != 1 {
+				t.Errorf("%s runs at %v of its size at %s", line.Target, s.Running, s.At)
+			}
+		}
+	}
+	if want := []int64{4, 15, 10}; !slices.Equal(counts, want) {
+		t.Errorf("replicas %v, want %v", counts, want)
+	}
+	if saved := p.Totals; saved.ReplicaHoursSaved != 0 || saved.CPUHoursSaved != 0 {
+		t.Errorf("saved %v replica hours and %v core hours of an autoscaler", saved.ReplicaHoursSaved, saved.CPUHoursSaved)
+	}
+}
+
+// TestCostsBelongToThePolicyThatActs checks that the cost of a raised size is in the sum of the policy that raises it.
+func TestCostsBelongToThePolicyThatActs(t *testing.T) {
+	alone := strings.Replace(autoscaled, "{group: autoscaling, kind: HorizontalPodAutoscaler}", "{group: apps, kind: Deployment}", 1)
+	alone = strings.Replace(alone, "min: 12, max: 60, ", "", 1)
+	alone = strings.Replace(alone, "name: front}}}", "name: other}}}", 1)
+	p := made(t, read(t, alone), 1)
+	for _, line := range p.All() {
+		for by, sum := range line.Shares() {
+			if by != "Trigger/shop/peak" || sum.CPUHoursSaved != -24*(15-4) || sum.CPUHoursSaved != p.Totals.CPUHoursSaved {
+				t.Errorf("%s saves %v core hours of %s, and all save %v", by, sum.CPUHoursSaved, line.Target, p.Totals.CPUHoursSaved)
+			}
+		}
+	}
+	if p.Totals.CPUHoursSaved == 0 {
+		t.Error("a raised size costs nothing")
 	}
 }

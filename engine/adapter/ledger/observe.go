@@ -34,7 +34,9 @@ func (v *View) Observe() workload.Observed {
 		o.CanSuspend = v.Unable(v1alpha1.UnableSleep) == ""
 		o.Suspended = v.IsSet(suspend)
 	}
-	o.CanHold = v.VariantOf(a.Hold) != nil
+	if hold := v.VariantOf(a.Hold); hold != nil {
+		o.CanHold, o.Held = true, v.IsSet(hold)
+	}
 	o.WakesFromZero = a.CanGovern() && (len(a.StaysAtZero) == 0 || !a.StaysAtZero.Hold(v.present))
 	if a.Min != nil {
 		o.Bounds.Min, _ = v.Bound(a.Min)

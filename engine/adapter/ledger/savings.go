@@ -11,12 +11,12 @@ import (
 // Saving is the saving of a policy on an object.
 type Saving struct {
 	By workload.Policy
-	// Replicas is the number of replicas below the owner's count.
+	// Replicas is the number of replicas below the owner's count. It is negative if the policy has raised the count.
 	Replicas int64
 }
 
-// Savings returns the policies that leave an object with fewer replicas than its owner wants. Raised counts save
-// nothing, nor do switches of objects without a count, because their usage is unknown.
+// Savings returns the policies that leave an object with other counts than its owner wants. A count set once belongs to the
+// autoscaler, so it saves and costs nothing. Switches of objects without a count save nothing, because their usage is unknown.
 func (v *View) Savings() []Saving {
 	if len(v.Object.Ledger) == 0 || !v.Complete() {
 		return nil
@@ -65,7 +65,7 @@ func (v *View) switchedOffBy() string {
 }
 
 func addSaving(all []Saving, by string, replicas int64) []Saving {
-	if replicas <= 0 {
+	if replicas == 0 {
 		return all
 	}
 	id := workload.ParsePolicy(by)

@@ -44,10 +44,10 @@ type Report struct {
 	Namespace string `json:"-"`
 }
 
-// Saving is the sum of the savings of all targets that are in the same namespace and have the same policies.
+// Saving is the sum of the savings of a policy in a namespace.
 type Saving struct {
 	Namespace string        `json:"namespace,omitempty"`
-	Policies  []string      `json:"policies"`
+	Policy    string        `json:"policy"`
 	Totals    plan.Totals   `json:"totals"`
 	Worth     savings.Worth `json:"worth,omitzero"`
 }
@@ -83,9 +83,7 @@ func Of(ctx context.Context, w *source.World, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, g := range r.Week.Groups {
-		r.Savings = append(r.Savings, Saving{g.Namespace, g.Policies, g.Totals, o.worth(g.Totals)})
-	}
+	r.sumUp(o)
 	r.Worth = o.worth(r.Week.Totals)
 	r.Freezes = freezes.Of(memory, freezes.Options{From: at, To: o.FreezesTo, Zone: o.Zone, Namespace: o.Namespace})
 	r.Status = StatusOf(w, memory, at, o)
@@ -96,6 +94,25 @@ func Of(ctx context.Context, w *source.World, o Options) (*Report, error) {
 		r.Missing = append(r.Missing, text)
 	}
 	return r, nil
+}
+
+// sumUp adds the savings of each policy in each namespace, in order.
+func (r *Report) sumUp(o Options) {
+	for i := range r.Week.Groups {
+		g := &r.Week.Groups[i]
+		for by, share := range g.Shares() {
+			at, found := slices.BinarySearchFunc(r.Savings, by, func(s Saving, by string) int {
+				return cmp.Or(cmp.Compare(s.Namespace, g.Namespace), cmp.Compare(s.Policy, by))
+			})
+			if !found {
+				r.Savings = slices.Insert(r.Savings, at, Saving{Namespace: g.Namespace, Policy: by})
+			}
+			r.Savings[at].Totals.Add(share)
+		}
+	}
+	for i := range r.Savings {
+		r.Savings[i].Worth = o.worth(r.Savings[i].Totals)
+	}
 }
 
 // scope names the namespaces of a page.
@@ -166,12 +183,12 @@ func (r *Report) Text(w *report.Writer) {
 	}
 	w.Heading("Savings from %s on", instant.Text(r.At, r.zone))
 	rows = nil
-	for _, s := range append(slices.Clone(r.Savings), Saving{"all", nil, r.Week.Totals, r.Worth}) {
-		cells := append([]string{cmp.Or(s.Namespace, "cluster"), listed(s.Policies), fmt.Sprintf("%.1f", s.Totals.ReplicaHoursSaved),
+	for _, s := range append(slices.Clone(r.Savings), Saving{"all", "", r.Week.Totals, r.Worth}) {
+		cells := append([]string{cmp.Or(s.Namespace, "cluster"), s.Policy, fmt.Sprintf("%.1f", s.Totals.ReplicaHoursSaved),
 			fmt.Sprintf("%.1f", s.Totals.CPUHoursSaved), fmt.Sprintf("%.1f", s.Totals.MemoryGiBHoursSaved)}, s.Worth.Cells()...)
 		rows = append(rows, report.Row(cells...))
 	}
-	heads := []string{"NAMESPACE", "POLICIES", "REPLICA HOURS", "CPU HOURS", "MEMORY GIB HOURS"}
+	heads := []string{"NAMESPACE", "POLICY", "REPLICA HOURS", "CPU HOURS", "MEMORY GIB HOURS"}
 	for _, head := range r.rates.Heads() {
 		heads = append(heads, strings.ToUpper(head))
 	}

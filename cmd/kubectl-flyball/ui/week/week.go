@@ -14,6 +14,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/freezes"
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -69,6 +70,7 @@ type Row struct {
 
 	ref    workload.Ref
 	totals plan.Totals
+	shares map[string]plan.Totals
 }
 
 // Ref returns the target.
@@ -84,6 +86,18 @@ type Group struct {
 	Summary []Bar `json:"summary"`
 	// Totals are the savings of the group from now on.
 	Totals plan.Totals `json:"totals"`
+}
+
+// Shares adds up the savings of the targets of the group by policy.
+func (g *Group) Shares() map[string]plan.Totals {
+	all := map[string]plan.Totals{}
+	for i := range g.Rows {
+		for by, share := range g.Rows[i].shares {
+			share.Add(all[by])
+			all[by] = share
+		}
+	}
+	return all
 }
 
 // Clock is a change of the clocks in the time zone of the picture.
@@ -151,9 +165,14 @@ func Of(ctx context.Context, w *source.World, o Options) (*Week, error) {
 	return k, nil
 }
 
-// policies returns, for each target, the policies that act on it, in order.
+// policies returns, for each target, the policies that act on it or, through its autoscalers, on its size, in order.
 func policies(memory *world.Memory) map[workload.Ref][]string {
 	all := map[workload.Ref][]string{}
+	memory.EachObject(func(ref workload.Ref) {
+		for _, s := range decide.SizedBy(memory, ref) {
+			all[ref] = append(all[ref], s.Policy.ID.String())
+		}
+	})
 	memory.Policies(func(p *world.Policy) bool {
 		if !p.IsBroken() && p.Kind.ActsOnTargets() {
 			memory.EachTarget(p, func(ref workload.Ref) { all[ref] = append(all[ref], p.ID.String()) })
@@ -187,7 +206,7 @@ func (w *Week) rows(p *plan.Plan, by map[workload.Ref][]string) {
 			groups[key] = g
 		}
 		g.Rows = append(g.Rows, Row{Target: ref.String(), Kind: ref.Kind, Name: ref.Name, Bars: w.bars(line), ref: ref,
-			totals: line.Totals()})
+			totals: line.Totals(), shares: line.Shares()})
 		g.Totals.Add(line.Totals())
 		w.Totals.Add(line.Totals())
 	}
