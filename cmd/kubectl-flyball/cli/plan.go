@@ -47,7 +47,8 @@ Assumptions:
 - An open batch of a rate limit counts as used up.
 - An autoscaler changes a count only to keep it within the bounds in force.
 
-Not part of the plan are deletion costs, which follow pods; fields removed from a template; and deployments by people. Notes name the affected policies.
+Not part of the plan are deletion costs, which follow pods; fields removed from a template; and deployments by people. Notes
+name the affected policies.
 
 With -f, policies and adapters from files are added to the present policies, or replace them (with --delete, remove them), and the
 difference is shown.

@@ -30,8 +30,8 @@ const autoscaled = `{apiVersion: v1, kind: Namespace, metadata: {name: shop}}
 {apiVersion: apps/v1, kind: Deployment, metadata: {namespace: shop, name: front}, spec: {replicas: 4, template: {spec: {containers: [
   {name: front, resources: {requests: {cpu: "1"}}}]}}}}
 ---
-{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: shop, name: front}, spec: {minReplicas: 4, maxReplicas: 10,
-  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: front}}}
+{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: shop, name: front}, spec: {
+  minReplicas: 4, maxReplicas: 10, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: front}}}
 ---
 {apiVersion: flyball.dev/v1alpha1, kind: Tortoise, metadata: {namespace: shop, name: quiet},
   spec: {mode: "Off", target: {kinds: [{group: apps, kind: Deployment}], names: [front]}}}
