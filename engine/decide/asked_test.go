@@ -34,7 +34,7 @@ func TestEachAskedSkipsDeletedAndOwnedObjects(t *testing.T) {
 		{"a kind whose adapter is being deleted", func(_ *small, k *decide.Kind, _ *workload.Object) { k.Releasing = true }, 0, true},
 		{"an object of an owner whose kind has an adapter", func(w *small, _ *decide.Kind, o *workload.Object) {
 			o.Owner = &workload.Owner{GroupKind: owners, Name: "front"}
-			w.adapts[owners] = true
+			w.adapts[owners] = decide.CanSleep
 		}, 0, true},
 		{"a namespace that is being deleted", func(w *small, _ *decide.Kind, _ *workload.Object) {
 			w.namespaces["shop"] = decide.Namespace{Terminating: true}
@@ -95,7 +95,7 @@ suspend: [{set: [{path: .spec.stopped, value: true}]}]
 changes: {delete: ['.metadata.annotations["example.com/purge"]'], rollout: ['.metadata.annotations["example.com/restart"]']}
 `), adapter.Keys{Set: []string{key}})
 		w, _, _ := shop(t, false)
-		w.kinds[k.GroupKind], w.adapts[k.GroupKind] = k, true
+		w.kinds[k.GroupKind], w.adapts[k.GroupKind] = k, decide.CanSleep
 		ref := w.put(k, worldtest.Project(t, k,
 			`{"apiVersion":"example.com/v1","kind":"Machine","metadata":{"name":"vm","namespace":"shop","uid":"u","resourceVersion":"7"},"spec":{"stopped":false}}`))
 		w.policies = []*decide.Policy{annotating(t, key, "now")}

@@ -14,37 +14,53 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Control is the object whose controller puts a target back after a write, found by controlling owner references.
-// Policies leave the target alone. The zero Control means: nothing puts the target back.
+// Control is the object to which policies leave a target, found by controlling owner references: its controller may put
+// the target back after a write. The zero Control means: there is none.
 type Control struct {
 	// By is the controlling object.
 	By workload.Ref
 	// Via is the autoscaler of the target, if By controls the autoscaler. It is the zero Ref if By controls the target.
 	Via workload.Ref
+	// Scales is the scale target of an autoscaler, if the Control is that of the scale target. Only policies for sleep leave
+	// such an autoscaler alone: its off switch takes the scale target to zero with no original on record.
+	Scales workload.Ref
 	// Follows is true if By is no controller, but an object by whose sleep the target stops as well (spec.follows of its
 	// adapter). Only policies for sleep leave such a target alone.
 	Follows bool
 	// Until is the end of an Override by which By sleeps. It is zero if lasting policies alone select By.
 	Until time.Time
-	// Adapter is the name of the missing adapter of By. It is empty if By has an adapter, or is an unwatched Pod.
+	// Adapter is the name of the adapter that By lacks, or that cannot put By to sleep. It is empty if By can sleep itself, or is
+	// an unknown Pod.
 	Adapter string
+	// CannotSleep is true if Adapter exists.
+	CannotSleep bool
 }
 
-// Exists reports whether an object puts the target back.
+// Exists reports whether policies leave the target to an object.
 func (c Control) Exists() bool { return c.By.Name != "" }
 
 // String returns the reason why policies leave the target alone.
 func (c Control) String() string {
+	by, it, text := fmt.Sprintf("%s/%s", c.By.GroupKind, c.By.Name), "it", ""
+	if c.Scales.Name != "" {
+		it, text = "that", fmt.Sprintf("it scales %s, and ", c.Scales)
+	}
 	switch {
 	case c.Follows:
-		return fmt.Sprintf("it follows %s/%s, which is put to sleep itself", c.By.GroupKind, c.By.Name)
+		return text + fmt.Sprintf("%s follows %s, which a policy for sleep selects", it, by)
+	case c.Adapter == "" && c.By.GroupKind == podKind:
+		return text + fmt.Sprintf("%s controls %s, and the controller of this Pod is not known", by, it)
 	case c.Adapter == "":
-		return fmt.Sprintf("%s/%s controls the object and is put to sleep itself", c.By.GroupKind, c.By.Name)
+		return text + fmt.Sprintf("%s controls %s: policies act on that object instead", by, it)
 	case c.Via.Name != "":
-		return fmt.Sprintf("%s/%s, which controls its autoscaler %s, would wake it: put the adapter %s to use", c.By.GroupKind, c.By.Name,
-			c.Via, c.Adapter)
+		text += fmt.Sprintf("%s, which controls the autoscaler %s, may wake %s", by, c.Via, it)
+	default:
+		text += fmt.Sprintf("%s, which controls %s, may put it back", by, it)
 	}
-	return fmt.Sprintf("%s/%s, which controls it, would put it back: put the adapter %s to use", c.By.GroupKind, c.By.Name, c.Adapter)
+	if c.CannotSleep {
+		return text + fmt.Sprintf("; the adapter %s cannot put %s to sleep", c.Adapter, by)
+	}
+	return text + fmt.Sprintf(": put the adapter %s to use", c.Adapter)
 }
 
 // ControlOf returns the control of an object (Control).
@@ -60,9 +76,28 @@ func LeftTo(w World, p *Policy, k *Kind, obj *workload.Object) Control {
 	return Control{}
 }
 
-// control returns the control of an object with autoscalers. An object whose own owner does not put it back is left
-// alone if the owner of an autoscaler does not sleep: KEDA, for example, wakes the target of its ScaledObject.
+// control returns the control of an object with autoscalers, or of the scale target of an autoscaler. If the owner of the
+// scale target sleeps itself, the autoscaler sleeps too, since it would wake the scale target.
 func (d decider) control(k *Kind, obj *workload.Object, governors []workload.Ref) Control {
+	c := d.ownControl(k, obj, governors)
+	if c.Exists() {
+		return c
+	}
+	tk, governed := d.governed(k, obj)
+	if governed == nil {
+		return Control{}
+	}
+	ref := tk.Ref(governed)
+	if c = d.ownControl(tk, governed, d.w.Governors(ref)); c.Adapter == "" && !c.Follows {
+		return Control{}
+	}
+	c.Scales = ref
+	return c
+}
+
+// ownControl returns the control of an object with autoscalers. An object whose own owner does not put it back is left
+// alone if the owner of an autoscaler does not sleep: KEDA, for example, wakes the target of its ScaledObject.
+func (d decider) ownControl(k *Kind, obj *workload.Object, governors []workload.Ref) Control {
 	if c := d.controller(k, obj); c.Exists() {
 		return c
 	}
@@ -135,7 +170,7 @@ func (d decider) controller(k *Kind, obj *workload.Object) Control {
 	}
 	by := workload.Ref{GroupKind: obj.Owner.GroupKind, Namespace: obj.Namespace, Name: obj.Owner.Name}
 	switch {
-	case d.w.Adapts(by.GroupKind):
+	case d.w.Adapts(by.GroupKind) == CanSleep:
 		return Control{By: by}
 	case by.GroupKind == podKind && obj.Owner.GroupKind != k.GroupKind:
 		pods, pod := d.w.Kind(podKind), d.w.Object(by)
@@ -146,7 +181,16 @@ func (d decider) controller(k *Kind, obj *workload.Object) Control {
 	case putsNothingBack(by.GroupKind), k.Adapter.IgnoresController(by.GroupKind):
 		return Control{}
 	}
-	return Control{By: by, Adapter: adapterOf(by.GroupKind)}
+	return d.notAsleep(by)
+}
+
+// notAsleep returns the control of an object that cannot be put to sleep.
+func (d decider) notAsleep(by workload.Ref) Control {
+	c := Control{By: by, Adapter: adapterOf(by.GroupKind), CannotSleep: d.w.Adapts(by.GroupKind) == CannotSleep}
+	if k := d.w.Kind(by.GroupKind); k != nil {
+		c.Adapter = k.Adapter.Name()
+	}
+	return c
 }
 
 // putsNothingBack reports whether a kind of owners never undoes writes to its objects: of the core group only
@@ -176,32 +220,42 @@ func adapterOf(gk schema.GroupKind) string {
 // costs back.
 func (p *Policy) leaves(k *Kind, obj *workload.Object, c Control) string {
 	acts := p.Wants(v1alpha1.CapabilityDeletionCost) || p.Target.ListsObject(k.GroupKind, obj.Name)
-	if !c.Exists() || c.Follows && !p.putsToSleep() || c.Adapter != "" && acts {
+	if !c.Exists() || (c.Follows || c.Scales.Name != "") && !p.putsToSleep() || c.Adapter != "" && acts {
 		return ""
 	}
 	return c.String()
 }
 
-// Controls counts objects left to controllers without an adapter.
+// Controls counts objects left to controllers that cannot sleep.
 type Controls map[Control]int
 
-// Add counts an object. A Control without a missing adapter does not count.
+// Add counts an object. A Control by an object that can sleep does not count.
 func (c Controls) Add(by Control) {
 	if by.Adapter != "" {
-		c[Control{By: workload.Ref{GroupKind: by.By.GroupKind}, Via: workload.Ref{GroupKind: by.Via.GroupKind}, Adapter: by.Adapter}]++
+		by.By, by.Via, by.Scales = workload.Ref{GroupKind: by.By.GroupKind}, workload.Ref{GroupKind: by.Via.GroupKind},
+			workload.Ref{GroupKind: by.Scales.GroupKind}
+		c[by]++
 	}
 }
 
-// Each yields a sentence for each kind of controllers, with the name of the missing adapter, sorted.
-func (c Controls) Each(yield func(adapter, text string) bool) {
+// Each yields a sentence for each kind of controllers, sorted, with the name of the missing adapter. The name is empty if the
+// adapter exists.
+func (c Controls) Each(yield func(missing, text string) bool) {
 	all := map[string]string{}
 	for by, n := range c {
-		how := map[bool]string{true: "is controlled", false: "are controlled"}[n == 1]
-		if by.Via.Kind != "" {
-			how = map[bool]string{true: "has an autoscaler", false: "have autoscalers"}[n == 1] + " controlled"
+		how := map[bool]string{true: "is", false: "are"}[n == 1]
+		switch {
+		case by.Scales.Kind != "":
+			how = map[bool]string{true: "scales an object", false: "scale objects"}[n == 1]
+		case by.Via.Kind != "":
+			how = map[bool]string{true: "has an autoscaler", false: "have autoscalers"}[n == 1]
 		}
-		text := fmt.Sprintf("%s %s by %s: put the adapter %s to use", workload.Count(n, "object"), how, by.By.GroupKind, by.Adapter)
-		all[text] = by.Adapter
+		text := fmt.Sprintf("%s %s controlled by %s", workload.Count(n, "object"), how, by.By.GroupKind)
+		if by.CannotSleep {
+			all[text+fmt.Sprintf(", and the adapter %s cannot put that to sleep", by.Adapter)] = ""
+			continue
+		}
+		all[text+fmt.Sprintf(": put the adapter %s to use", by.Adapter)] = by.Adapter
 	}
 	for _, text := range slices.Sorted(maps.Keys(all)) {
 		if !yield(all[text], text) {

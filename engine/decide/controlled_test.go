@@ -13,6 +13,7 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
 	"flyball.dev/flyball/test/worldtest"
 )
 
@@ -101,17 +102,17 @@ func TestPoliciesLeaveControlledObjectsAlone(t *testing.T) {
 	named := func(s *v1alpha1.Schedule) {
 		s.Spec.Target.Kinds, s.Spec.Target.Names = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}, []string{"web"}
 	}
-	const left = "Shop.example.com/own, which controls it, would put it back: put the adapter shops.example.com to use"
+	const left = "Shop.example.com/own, which controls it, may put it back: put the adapter shops.example.com to use"
 	for _, tc := range []struct {
 		reason, owner, pod string
 		ignore             bool
-		adapts             bool
+		adapts             decide.Adapts
 		policy             func(*v1alpha1.Schedule)
 		sleeps             bool
 		alone              string // the reason told to the policy
 	}{
 		{reason: "nobody", sleeps: true},
-		{reason: "a kind that an adapter can put to sleep", owner: controller("example.com/v1", "Shop"), adapts: true},
+		{reason: "a kind that an adapter can put to sleep", owner: controller("example.com/v1", "Shop"), adapts: decide.CanSleep},
 		{reason: "a kind without an adapter", owner: controller("example.com/v1", "Shop"), alone: left},
 		{reason: "a kind without an adapter, and the policy lists the name only", owner: controller("example.com/v1", "Shop"),
 			policy: func(s *v1alpha1.Schedule) { s.Spec.Target.Names = []string{"web"} }, alone: left},
@@ -120,17 +121,22 @@ func TestPoliciesLeaveControlledObjectsAlone(t *testing.T) {
 		{reason: "a kind without an adapter, and the policy lists kind and name", owner: controller("example.com/v1", "Shop"),
 			policy: named, sleeps: true},
 		{reason: "a kind with an adapter, and the policy lists kind and name", owner: controller("example.com/v1", "Shop"),
-			policy: named, adapts: true},
+			policy: named, adapts: decide.CanSleep},
+		{reason: "a kind whose adapter cannot put it to sleep", owner: controller("example.com/v1", "Shop"), adapts: decide.CannotSleep,
+			alone: "Shop.example.com/own, which controls it, may put it back; " +
+				"the adapter shops.example.com cannot put Shop.example.com/own to sleep"},
+		{reason: "a kind whose adapter cannot put it to sleep, and the policy lists kind and name", owner: controller("example.com/v1", "Shop"),
+			policy: named, adapts: decide.CannotSleep, sleeps: true},
 		{reason: "a kind that the adapter ignores", owner: controller("example.com/v1", "Shop"), ignore: true, sleeps: true},
 		{reason: "a Trigger", owner: controller("flyball.dev/v1alpha1", "Trigger"), sleeps: true},
 		{reason: "a ConfigMap", owner: controller("v1", "ConfigMap"), sleeps: true},
 		{reason: "a ReplicationController", owner: controller("v1", "ReplicationController"),
-			alone: "ReplicationController/own, which controls it, would put it back: put the adapter replicationcontrollers to use"},
+			alone: "ReplicationController/own, which controls it, may put it back: put the adapter replicationcontrollers to use"},
 		{reason: "a pod that is not watched", owner: controller("v1", "Pod")},
 		{reason: "a pod without a controller", owner: controller("v1", "Pod"), pod: pod(""), sleeps: true},
 		{reason: "a pod of a kind without an adapter", owner: controller("v1", "Pod"), pod: pod(controller("example.com/v1", "Shop")),
 			alone: left},
-		{reason: "a pod of a kind with an adapter", owner: controller("v1", "Pod"), pod: pod(controller("example.com/v1", "Shop")), adapts: true},
+		{reason: "a pod of a kind with an adapter", owner: controller("v1", "Pod"), pod: pod(controller("example.com/v1", "Shop")), adapts: decide.CanSleep},
 		{reason: "a pod of a pod", owner: controller("v1", "Pod"), pod: pod(controller("v1", "Pod")), sleeps: true},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -170,7 +176,7 @@ func TestPoliciesLeaveControlledObjectsAlone(t *testing.T) {
 // KEDA wakes the Deployment of a ScaledObject, so without an adapter of ScaledObjects the Deployment is left alone. What was
 // put to sleep before is restored.
 func TestTargetOfAnAutoscalerWithAController(t *testing.T) {
-	const left = "ScaledObject.keda.sh/scaled, which controls its autoscaler HorizontalPodAutoscaler.autoscaling/shop/hpa, would wake it: " +
+	const left = "ScaledObject.keda.sh/scaled, which controls the autoscaler HorizontalPodAutoscaler.autoscaling/shop/hpa, may wake it: " +
 		"put the adapter scaledobjects.keda.sh to use"
 	for _, tc := range []struct {
 		reason, deployment, scaler string
@@ -223,7 +229,7 @@ func TestMissingAdaptersAreNamedAsInTheLibrary(t *testing.T) {
 			continue // pods are followed to their controllers
 		}
 		ref := w.put(k, worldtest.Project(t, k, worldtest.Deployment("web", 3, controller(gk.Group+"/v1", gk.Kind))))
-		w.adapts = map[schema.GroupKind]bool{}
+		w.adapts = map[schema.GroupKind]decide.Adapts{}
 		if got := decide.ControlOf(w, k, w.objects[ref]).Adapter; got != a.Name {
 			t.Errorf("the adapter of %s is called %s, want %s", gk, got, a.Name)
 		}
@@ -262,15 +268,15 @@ func TestQueuedObjectsFollowTheirQueue(t *testing.T) {
 		says     string
 	}{
 		{"the queue is selected too", []policy.Object{nightly(0)}, []string{queued, queue}, false,
-			"no policy: it follows LocalQueue.kueue.x-k8s.io/team, which is put to sleep itself"},
+			"no policy: it follows LocalQueue.kueue.x-k8s.io/team, which a policy for sleep selects"},
 		{"it is in no queue", []policy.Object{nightly(0)}, []string{strings.Replace(set, "LABEL", "", 1), queue}, true, ""},
 		{"its queue does not exist", []policy.Object{nightly(0)}, []string{queued}, true, ""},
 		{"no policy selects the queue", []policy.Object{sets}, []string{queued, queue, all}, true, ""},
 		{"an Override puts the queue to sleep", []policy.Object{sets, asleepQueue(-1, 2)}, []string{queued, queue, all}, false,
-			"no policy: it follows LocalQueue.kueue.x-k8s.io/team, which is put to sleep itself"},
+			"no policy: it follows LocalQueue.kueue.x-k8s.io/team, which a policy for sleep selects"},
 		{"an Override that put the queue to sleep is over", []policy.Object{sets, asleepQueue(-3, 2)}, []string{queued, queue, all}, true, ""},
 		{"the ClusterQueue is selected", []policy.Object{sets, cluster}, []string{queued, queue, all}, false,
-			"no policy: it follows ClusterQueue.kueue.x-k8s.io/all, which is put to sleep itself"},
+			"no policy: it follows ClusterQueue.kueue.x-k8s.io/all, which a policy for sleep selects"},
 	} {
 		m := memory(t, tc.policies, tc.objects...)
 		var story decide.Story
@@ -302,5 +308,114 @@ func TestQueuedObjectsFollowTheirQueue(t *testing.T) {
 	decide.EachAsked(m, k, m.Object(ref), func(p *decide.Policy) { asked++ })
 	if asked != 1 {
 		t.Errorf("%d policies are asked, want the Tortoise", asked)
+	}
+}
+
+// The off switch of an autoscaler takes the scale target to zero, with no original on record, and the object to which policies
+// leave the scale target may put it back.
+func TestAutoscalersOfTargetsLeftAloneDoNotSleep(t *testing.T) {
+	const scaler = `{"apiVersion":"keda.sh/v1alpha1","kind":"ScaledObject","metadata":{"name":"scaled","namespace":"shop","uid":"so",
+  "resourceVersion":"7"LEDGER},"spec":{"minReplicaCount":2,"scaleTargetRef":{"name":"NAME","kind":"KIND"},"triggers":[]}}`
+	const set = `{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"db","namespace":"shop","uid":"s","resourceVersion":"1",
+  "labels":{"kueue.x-k8s.io/queue-name":"team"}},"spec":{"replicas":3}}`
+	const queue = `{"apiVersion":"kueue.x-k8s.io/v1beta1","kind":"LocalQueue","metadata":{"name":"team","namespace":"shop","uid":"q",
+  "resourceVersion":"2"},"spec":{"clusterQueue":"all"}}`
+	const parked = `"autoscaling.keda.sh/paused-replicas":`
+	of := func(kind, name, ledger string) string {
+		return strings.NewReplacer("KIND", kind, "NAME", name, "LEDGER", ledger).Replace(scaler)
+	}
+	shopOwned := worldtest.Deployment("web", 3, controller("example.com/v1", "Shop"))
+	asleep := `,"annotations":{` + parked + `"0",` + strings.TrimPrefix(ledgerOf("ScaledObject/scaled",
+		kedaEntry("paused-replicas", "0", nights)), `,"annotations":{`)
+	byName := nightly(0)
+	byName.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "keda.sh", Kind: "ScaledObject"}}
+	onlyScalers := byName.DeepCopy()
+	byName.Spec.Target.Names = []string{"scaled"}
+	held := nightly(0)
+	held.Spec.AsleepAs = &v1alpha1.AsleepAs{Hold: new(true)}
+	const left = "it scales Deployment.apps/shop/web, and Shop.example.com/own, which controls that, may put it back: " +
+		"put the adapter shops.example.com to use"
+	const follows = "no policy: it scales StatefulSet.apps/shop/db, and that follows LocalQueue.kueue.x-k8s.io/team, " +
+		"which a policy for sleep selects"
+	for _, tc := range []struct {
+		reason       string
+		policy       policy.Object
+		objects      []string
+		writes       string
+		alone, story string
+	}{
+		{"an operator without an adapter", nightly(0), []string{shopOwned, of("Deployment", "web", "")}, "", left, ""},
+		{"the policy selects no Deployment", onlyScalers, []string{shopOwned, of("Deployment", "web", "")}, "", left, ""},
+		{"the policy lists the autoscaler by name", byName, []string{shopOwned, of("Deployment", "web", "")}, parked + `"0"`, "", ""},
+		{"it sleeps already", nightly(0), []string{shopOwned, of("Deployment", "web", asleep)}, parked + `null`, left, ""},
+		{"the policy only holds", held, []string{shopOwned, of("Deployment", "web", "")}, `"autoscaling.keda.sh/paused":"true"`, "", ""},
+		{"a queue that sleeps", nightly(0), []string{set, queue, of("StatefulSet", "db", "")}, "", "", follows},
+		{"a queue that sleeps, and the policy lists the autoscaler by name", byName,
+			[]string{set, queue, of("StatefulSet", "db", "")}, parked + `"0"`, "", ""},
+	} {
+		m := memory(t, []policy.Object{tc.policy}, tc.objects...)
+		var story decide.Story
+		v := decide.Target(m, kedaScaled, evening, &story)
+		if got := body(v); v.Err != nil || (got == "") != (tc.writes == "") || !strings.Contains(got, tc.writes) {
+			t.Errorf("%s: writes %q, %v; want %q", tc.reason, got, v.Err, tc.writes)
+		}
+		alone := ""
+		for _, o := range v.Opinions {
+			alone += o.Alone
+		}
+		if alone != tc.alone {
+			t.Errorf("%s: the policy is told %q, want %q", tc.reason, alone, tc.alone)
+		}
+		if tc.story != "" && (len(story.Lines) == 0 || story.Lines[0].Text != tc.story) {
+			t.Errorf("%s: the story is %v, want %q", tc.reason, story.Lines, tc.story)
+		}
+		if tc.alone != "" {
+			texts := ""
+			m.Policies(func(p *world.Policy) bool {
+				for _, text := range m.ControlsOf(p).Each {
+					texts += text
+				}
+				return true
+			})
+			if !strings.Contains(texts, "1 object scales an object controlled by Shop.example.com: put the adapter shops.example.com to use") {
+				t.Errorf("%s: the controls are %q", tc.reason, texts)
+			}
+		}
+	}
+	// The autoscaler is decided again with the queue.
+	m := memory(t, []policy.Object{nightly(0)}, set, queue, of("StatefulSet", "db", ""))
+	again := map[workload.Ref]bool{}
+	team := workload.Ref{GroupKind: schema.GroupKind{Group: "kueue.x-k8s.io", Kind: "LocalQueue"}, Namespace: "shop", Name: "team"}
+	m.Related(team, func(r workload.Ref) { again[r] = true })
+	m.Related(kedaScaled, func(r workload.Ref) { again[r] = again[r] || r == team })
+	if !again[kedaScaled] || !again[team] {
+		t.Errorf("the queue and the autoscaler are not decided together: %v", again)
+	}
+}
+
+func TestControlsAreCountedByTheirRemedy(t *testing.T) {
+	services := schema.GroupKind{Group: "ray.io", Kind: "RayService"}
+	by := workload.Ref{GroupKind: services, Namespace: "shop", Name: "one"}
+	all := decide.Controls{}
+	for _, c := range []decide.Control{
+		{By: by, Adapter: "rayservices.ray.io", CannotSleep: true},
+		{By: by, Via: hpa, Adapter: "rayservices.ray.io", CannotSleep: true},
+		{By: by, Via: kedaScaled, Adapter: "rayservices.ray.io"},
+		{By: by, Scales: web, Adapter: "rayservices.ray.io"}, {By: by, Scales: web, Adapter: "rayservices.ray.io"},
+		{By: by}, {By: by, Follows: true},
+	} {
+		all.Add(c)
+	}
+	got := ""
+	for missing, text := range all.Each {
+		got += missing + " | " + text + "\n"
+	}
+	const want = ` | 1 object has an autoscaler controlled by RayService.ray.io, and the adapter rayservices.ray.io cannot put that to sleep
+rayservices.ray.io | 1 object has an autoscaler controlled by RayService.ray.io: put the adapter rayservices.ray.io to use
+ | 1 object is controlled by RayService.ray.io, and the adapter rayservices.ray.io cannot put that to sleep
+rayservices.ray.io | 2 objects scale objects controlled by RayService.ray.io: put the adapter rayservices.ray.io to use
+`
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }

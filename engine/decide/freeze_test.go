@@ -166,7 +166,7 @@ func TestAFreezeJudgesTheEndOfASuspension(t *testing.T) {
 		{"to give back, where deletions are denied", true, v1alpha1.ActionDelete, false},
 	} {
 		w, _, _ := shop(t, false)
-		w.kinds[k.GroupKind], w.adapts[k.GroupKind] = k, true
+		w.kinds[k.GroupKind], w.adapts[k.GroupKind] = k, decide.CanSleep
 		manifest,
 			now := `{"apiVersion":"example.com/v1","kind":"Machine","metadata":{"name":"vm","namespace":"shop","uid":"u","resourceVersion":"7"},"spec":{"stopped":false}}`, evening
 		if test.asleep {

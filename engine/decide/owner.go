@@ -34,7 +34,7 @@ func (d decider) fromOwned(k *Kind, obj *workload.Object) (intents []workload.In
 	for _, ref := range k.Adapter.Owned(obj) {
 		tk, owned := d.w.Kind(ref.GroupKind), d.w.Object(ref)
 		switch {
-		case tk == nil && d.w.Adapts(ref.GroupKind): // the kind is not in use now, so whether the object sleeps is unknown
+		case tk == nil && d.w.Adapts(ref.GroupKind) == CanSleep: // the kind is not in use now, so whether the object sleeps is unknown
 			keepAll()
 			continue
 		case owned == nil:

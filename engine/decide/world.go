@@ -21,8 +21,8 @@ import (
 type World interface {
 	// Kind returns an adapted kind, or nil if the kind is not in use.
 	Kind(schema.GroupKind) *Kind
-	// Adapts reports whether any adapter, in use or not, can put a kind to sleep.
-	Adapts(schema.GroupKind) bool
+	// Adapts returns whether a kind has an adapter, in use or not, that can put objects to sleep.
+	Adapts(schema.GroupKind) Adapts
 	// Object returns an object of a kind in use, or nil if the object does not exist.
 	Object(workload.Ref) *workload.Object
 	// Referent resolves a reference in an autoscaler (workload.Names), and returns it with the usual spelling of the
@@ -46,6 +46,18 @@ type World interface {
 	// Freezes returns the set of freezes, or nil if they have not been read yet.
 	Freezes() *freeze.Set
 }
+
+// Adapts tells whether a kind has an adapter that can put objects to sleep.
+type Adapts uint8
+
+const (
+	// NoAdapter means that the kind has no adapter.
+	NoAdapter Adapts = iota
+	// CannotSleep means that the adapter has neither an off switch nor counts that the live schema knows.
+	CannotSleep
+	// CanSleep means that the adapter can put objects to sleep.
+	CanSleep
+)
 
 // Kind is an adapted kind in use. It is immutable.
 type Kind struct {

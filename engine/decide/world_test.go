@@ -28,7 +28,7 @@ var (
 // small is a World in memory.
 type small struct {
 	kinds      map[schema.GroupKind]*decide.Kind
-	adapts     map[schema.GroupKind]bool
+	adapts     map[schema.GroupKind]decide.Adapts
 	objects    map[workload.Ref]*workload.Object
 	policies   []*decide.Policy
 	namespaces map[string]decide.Namespace
@@ -36,7 +36,7 @@ type small struct {
 }
 
 func (w *small) Kind(gk schema.GroupKind) *decide.Kind    { return w.kinds[gk] }
-func (w *small) Adapts(gk schema.GroupKind) bool          { return w.adapts[gk] }
+func (w *small) Adapts(gk schema.GroupKind) decide.Adapts { return w.adapts[gk] }
 func (w *small) Object(ref workload.Ref) *workload.Object { return w.objects[ref] }
 func (w *small) Namespace(name string) decide.Namespace   { return w.namespaces[name] }
 func (w *small) Freezes() *freeze.Set                     { return w.freezes }
@@ -110,7 +110,7 @@ func shop(t *testing.T, asleep bool) (*small, *decide.Kind, workload.Ref) {
 	t.Helper()
 	k := worldtest.Kind(t, worldtest.Deployments)
 	w := &small{
-		kinds: map[schema.GroupKind]*decide.Kind{k.GroupKind: k}, adapts: map[schema.GroupKind]bool{k.GroupKind: true},
+		kinds: map[schema.GroupKind]*decide.Kind{k.GroupKind: k}, adapts: map[schema.GroupKind]decide.Adapts{k.GroupKind: decide.CanSleep},
 		objects: map[workload.Ref]*workload.Object{}, policies: []*decide.Policy{policyOf(t, nil)},
 		namespaces: map[string]decide.Namespace{"shop": {}}, freezes: &freeze.Set{},
 	}

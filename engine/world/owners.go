@@ -166,7 +166,7 @@ func (s *Snapshot) owner(p *Policy, ref workload.Ref, targets map[workload.Ref]b
 	o.Held = slices.ContainsFunc(obj.Ledger, func(e workload.Entry) bool { return e.By == by })
 	o.Suspended = k.Adapter.Observe(obj).Suspended
 	for _, other := range k.Live.owned(ref) {
-		if !targets[other] && s.Adapts(other.GroupKind) && s.Object(other) != nil {
+		if !targets[other] && s.Adapts(other.GroupKind) == decide.CanSleep && s.Object(other) != nil {
 			o.Others = append(o.Others, other)
 		}
 	}

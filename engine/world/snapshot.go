@@ -190,16 +190,17 @@ func compareKinds(a, b schema.GroupKind) int {
 }
 
 // Adapts implements decide.World.
-func (s *Snapshot) Adapts(gk schema.GroupKind) bool {
+func (s *Snapshot) Adapts(gk schema.GroupKind) decide.Adapts {
+	can := map[bool]decide.Adapts{true: decide.CanSleep, false: decide.CannotSleep}
 	if k := s.kinds[gk]; k != nil {
-		return k.Can([]v1alpha1.Capability{v1alpha1.CapabilitySuspend, v1alpha1.CapabilityScale})
+		return can[k.Can([]v1alpha1.Capability{v1alpha1.CapabilitySuspend, v1alpha1.CapabilityScale})]
 	}
 	for _, a := range s.adapters {
 		if a.GroupKind == gk {
-			return a.Sleeps
+			return can[a.Sleeps]
 		}
 	}
-	return false
+	return decide.NoAdapter
 }
 
 // Adapters returns the Adapter objects by resource. The caller must not change the map.
@@ -419,12 +420,14 @@ func (s *Snapshot) eachSelected(p *policy.Policy, k *Kind, yield func(*workload.
 }
 
 // Related yields an object, its scale target, its autoscalers, its owners, the objects that it applies, and the objects
-// related by Follows.
+// related by Follows, to the scale target too.
 func (s *Snapshot) Related(ref workload.Ref, yield func(workload.Ref)) {
 	yield(ref)
 	if k := s.kinds[ref.GroupKind]; k != nil {
 		if governed := k.Live.governedBy(ref); governed != (workload.Ref{}) {
-			yield(s.Referent(governed))
+			governed = s.Referent(governed)
+			yield(governed)
+			s.eachFollowed(governed, yield)
 		}
 		for _, owned := range k.Live.owned(ref) {
 			yield(owned)
@@ -460,8 +463,8 @@ func (s *Snapshot) eachFollowed(ref workload.Ref, yield func(workload.Ref)) {
 	}
 }
 
-// EachFollower yields the followers of an object, and their followers. It searches the objects of a namespace, or all objects
-// of the kinds of followers if the object is in none.
+// EachFollower yields the followers of an object, their autoscalers and their followers. It searches the objects of a
+// namespace, or all objects of the kinds of followers if the object is in none.
 func (s *Snapshot) EachFollower(ref workload.Ref, yield func(workload.Ref)) {
 	s.eachFollower(ref, decide.MaxFollowed, yield)
 }
@@ -477,6 +480,9 @@ func (s *Snapshot) eachFollower(ref workload.Ref, most int, yield func(workload.
 		visit := func(obj *workload.Object) bool {
 			if by, ok := k.Adapter.Follows(obj); ok && by.Name == ref.Name {
 				yield(k.Ref(obj))
+				for _, g := range s.Governors(k.Ref(obj)) {
+					yield(g)
+				}
 				s.eachFollower(k.Ref(obj), most-1, yield)
 			}
 			return true

@@ -190,8 +190,7 @@ func (c *Checkup) selections(memory *world.Memory, whole bool) {
 	c.Add("selections", "every policy selects something", findings)
 }
 
-// controllers reports objects left to controllers without an adapter. If the library has none, the finding names the other
-// remedies.
+// controllers reports objects left to controllers that cannot sleep. If no adapter can help, the finding names the other remedies.
 func (c *Checkup) controllers(memory *world.Memory) error {
 	library, err := adapters.All()
 	if err != nil {
@@ -199,8 +198,11 @@ func (c *Checkup) controllers(memory *world.Memory) error {
 	}
 	var findings []string
 	memory.Policies(func(p *world.Policy) bool {
-		for by, text := range memory.ControlsOf(p).Each {
-			if !slices.ContainsFunc(library, func(a v1alpha1.Adapter) bool { return a.Name == by }) {
+		for missing, text := range memory.ControlsOf(p).Each {
+			switch {
+			case missing == "":
+				text += ". List these objects by kind and name, or exclude them"
+			case !slices.ContainsFunc(library, func(a v1alpha1.Adapter) bool { return a.Name == missing }):
 				text += ". The library has none: write it, or list these objects by kind and name, or exclude them"
 			}
 			findings = append(findings, fmt.Sprintf("%s: %s", p.ID, text))
@@ -208,7 +210,7 @@ func (c *Checkup) controllers(memory *world.Memory) error {
 		return true
 	})
 	slices.Sort(findings)
-	c.Add("controllers", "no policy selects objects that a controller without an adapter would put back", findings)
+	c.Add("controllers", "no policy selects objects that a controller without an adapter may put back", findings)
 	return nil
 }
 

@@ -48,7 +48,7 @@ func New(s Env) *cobra.Command {
 		Long: `Checks the installation: whether the manager runs and the webhook answers with a lasting certificate, adapters that are not ready,
 policies that cannot be read or select nothing, unreadable ledgers, and objects written by other schedulers.
 
-Before the first night it names obstacles that are seen only then: objects that an operator without an adapter would put back,
+Before the first night it names obstacles that are seen only then: objects that an operator without an adapter may put back,
 webhooks of other programs that fail closed and whose backend is away or sleeps itself, autoscalers without metrics, waves that wait
 for kinds without ready predicates, and PodDisruptionBudgets that keep the nodes of a sleeping pool.
 

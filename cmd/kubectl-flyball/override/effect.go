@@ -263,11 +263,8 @@ func CheckHold(w *source.World, p Place) error {
 	case !k.Adapter.Can(v1alpha1.CapabilityHold):
 		return fmt.Errorf("%s cannot be held, because its adapter %s has no hold: objects of these kinds can be held: %s", p, k.Adapter.Name(),
 			strings.Join(names, ", "))
-	case control.Adapter != "":
+	case control.Exists() && !control.Follows && control.Scales.Name == "":
 		return fmt.Errorf("%s cannot be held: %s", p, control)
-	case control.Exists() && !control.Follows:
-		return fmt.Errorf("%s is controlled by %s/%s, which would undo it: hold that instead", p, strings.ToLower(control.By.Kind),
-			control.By.Name)
 	case decide.AsksNone(memory, k, obj):
 		return fmt.Errorf("%s cannot be held: no policy may act on it; explain says why", p)
 	case !k.Adapter.Observe(obj).CanHold:
