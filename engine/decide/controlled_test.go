@@ -136,7 +136,8 @@ func TestPoliciesLeaveControlledObjectsAlone(t *testing.T) {
 		{reason: "a pod without a controller", owner: controller("v1", "Pod"), pod: pod(""), sleeps: true},
 		{reason: "a pod of a kind without an adapter", owner: controller("v1", "Pod"), pod: pod(controller("example.com/v1", "Shop")),
 			alone: left},
-		{reason: "a pod of a kind with an adapter", owner: controller("v1", "Pod"), pod: pod(controller("example.com/v1", "Shop")), adapts: decide.CanSleep},
+		{reason: "a pod of a kind with an adapter", owner: controller("v1", "Pod"), pod: pod(controller("example.com/v1", "Shop")),
+			adapts: decide.CanSleep},
 		{reason: "a pod of a pod", owner: controller("v1", "Pod"), pod: pod(controller("v1", "Pod")), sleeps: true},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
