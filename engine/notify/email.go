@@ -28,6 +28,9 @@ type Email struct {
 // dial makes a connection.
 type dial func(ctx context.Context, network, address string) (net.Conn, error)
 
+// maxReceivers is the largest number of receivers of a mail.
+const maxReceivers = 50
+
 // NewEmail returns an Email. The address is smtp://USER:PASSWORD@HOST:PORT/?from=ADDRESS&to=ADDRESS,ADDRESS with STARTTLS, or smtps:// with
 // TLS from the first byte. With tls=optional, a server without STARTTLS gets the message in clear text, but never a password.
 func NewEmail(g *Guard, address string) (*Email, error) {
@@ -52,6 +55,9 @@ func NewEmail(g *Guard, address string) (*Email, error) {
 	}
 	if e.from == "" || len(e.to) == 0 {
 		return nil, fault("the URL in the Secret needs from and to")
+	}
+	if len(e.to) > maxReceivers {
+		return nil, fault(fmt.Sprintf("to in the Secret has %d addresses, more than %d; give the address of a mailing list", len(e.to), maxReceivers))
 	}
 	if _, err := e.message(&Envelope{}); err != nil {
 		return nil, fault("from or to in the Secret is no mail address")

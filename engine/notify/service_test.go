@@ -128,11 +128,14 @@ func TestUnusableServices(t *testing.T) {
 		}
 	}
 	for _, address := range []string{"https://x", "smtp://h", "smtp://h/?from=a@b.c", "smtp://h/?from=a&to=b", "smtp:///?from=a@b.c&to=a@b.c",
-		"smtp://user:secret@h:port/?from=a@b.c&to=a@b.c"} {
+		"smtp://user:secret@h:port/?from=a@b.c&to=a@b.c", "smtp://h/?from=a@b.c&to=" + strings.Repeat("a@b.c,", maxReceivers+1)} {
 		_, err := NewEmail(guard(t), address)
 		if err == nil || !strings.HasPrefix(err.Error(), "spec.to.service.urlFrom") || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", address, err)
 		}
+	}
+	if _, err := NewEmail(guard(t), "smtp://h/?from=a@b.c&to="+strings.Repeat("a@b.c,", maxReceivers)); err != nil {
+		t.Errorf("%d receivers: %v", maxReceivers, err)
 	}
 }
 

@@ -37,6 +37,15 @@ func TestPagesInMessages(t *testing.T) {
 	}
 }
 
+// TestLimitOfNotifications checks that the chart gives the limit of each namespace to the manager.
+func TestLimitOfNotifications(t *testing.T) {
+	for set, want := range map[string]string{"notifications.enabled=true": "20", "notifications.enabled=true,notifications.perNamespace=3": "3"} {
+		if got := args(t, set, "--notifications-per-namespace"); !slices.Equal(got, []string{"--notifications-per-namespace=" + want}) {
+			t.Errorf("%s: %q, want %s", set, got, want)
+		}
+	}
+}
+
 // args returns the arguments of the manager with a prefix, in a chart with some values.
 func args(t *testing.T, set, prefix string) (got []string) {
 	t.Helper()

@@ -293,7 +293,8 @@ type Options struct {
 	UsageResolution time.Duration
 	// Prometheus configures the server that has the history of pod usage. The zero value means none.
 	Prometheus app.PrometheusOptions
-	// Notifications configures messages. The zero value sends none. Without names of Secrets, those of the manager's flag are read.
+	// Notifications configures messages. The zero value sends none. Without names of Secrets or a limit, those of the manager's flags
+	// count.
 	Notifications app.NotificationOptions
 	// Health is the address of /healthz and /readyz. Empty disables them.
 	Health string
@@ -314,6 +315,7 @@ func (e *Env) Start(opts Options) *Manager {
 	if len(opts.Notifications.Secrets) == 0 {
 		opts.Notifications.Secrets = []string{"flyball-notifications"}
 	}
+	opts.Notifications.PerNamespace = cmp.Or(opts.Notifications.PerNamespace, 20)
 	config := opts.Config
 	if config == nil {
 		config = e.Config

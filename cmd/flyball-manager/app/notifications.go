@@ -22,8 +22,8 @@ func addNotifications(mgr ctrl.Manager, opts Options, w *world.World) (*notifica
 	}
 	c := notifications.New(notifications.Options{
 		World: w, Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Guard: guard, Clock: opts.Clock, Namespace: opts.Namespace,
-		Secrets: opts.Notifications.Secrets,
-		Page:    opts.Notifications.Page, Enabled: opts.Notifications.Enabled, Elected: mgr.Elected(), Metrics: m,
+		Secrets: opts.Notifications.Secrets, PerNamespace: opts.Notifications.PerNamespace,
+		Page: opts.Notifications.Page, Enabled: opts.Notifications.Enabled, Elected: mgr.Elected(), Metrics: m,
 		Log: opts.Log.WithName("notifications"),
 	})
 	return c, c.SetupWithManager(mgr)

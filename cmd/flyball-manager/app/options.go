@@ -161,6 +161,8 @@ type NotificationOptions struct {
 	Secrets []string
 	// AllowedHosts are the networks, hosts and globs of hosts to which messages may go besides public addresses.
 	AllowedHosts []string
+	// PerNamespace is the number of Notifications of a namespace with messages.
+	PerNamespace int
 	// Page is the URL by which people reach the pages in the cluster; empty: messages have no link.
 	Page string
 }
@@ -225,6 +227,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"Names of the Secrets with addresses and keys of messages. No other Secret is read for them.")
 	fs.StringSliceVar(&o.Notifications.AllowedHosts, "notification-allowed-hosts", nil,
 		"Networks (10.1.0.0/16), hosts and globs of hosts (*.corp.example) to which messages may go besides public addresses.")
+	fs.IntVar(&o.Notifications.PerNamespace, "notifications-per-namespace", 20,
+		"Number of Notifications of a namespace that send messages: the oldest. More are refused.")
 	fs.StringVar(&o.Notifications.Page, "ui-url", "",
 		"URL by which people reach the pages in the cluster, such as https://flyball.corp.example. Messages ahead of a night name it.")
 	fs.DurationVar(&o.ShutdownTimeout, "shutdown-timeout", 20*time.Second,
@@ -281,6 +285,9 @@ func (o *Options) validate() error {
 	}
 	if _, err := notify.NewGuard(o.Notifications.AllowedHosts); err != nil {
 		errs = append(errs, fmt.Errorf("--notification-allowed-hosts: %w", err))
+	}
+	if o.Notifications.PerNamespace < 1 {
+		errs = append(errs, fmt.Errorf("--notifications-per-namespace must be at least 1, is %d", o.Notifications.PerNamespace))
 	}
 	if u, err := url.Parse(o.Notifications.Page); err != nil || o.Notifications.Page != "" && (u.Scheme != "https" || u.Host == "") {
 		errs = append(errs, fmt.Errorf("--ui-url must be a URL such as https://flyball.corp.example, is %q", o.Notifications.Page))

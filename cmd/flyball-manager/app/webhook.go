@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -154,13 +155,7 @@ func ownKinds(w *world.World, ctx policy.Context, adapters admit.Adapters, messa
 	list := []admit.Kind{
 		{Kind: "Adapter", Resource: "adapters", Validator: adapters},
 		{Kind: "Calendar", Resource: "calendars", Validator: checkCalendar(w, clk)},
-		{Kind: "Notification", Resource: "notifications",
-			Validator: checkWith(func(ctx context.Context, n *v1alpha1.Notification) field.ErrorList {
-				if _, errs := message.Compile(n); len(errs) > 0 {
-					return errs
-				}
-				return messages.CheckNotification(ctx, n)
-			})},
+		{Kind: "Notification", Resource: "notifications", Validator: checkNotification(messages)},
 		{Kind: "ClusterNotification", Resource: "clusternotifications",
 			Validator: checkWith(func(ctx context.Context, n *v1alpha1.ClusterNotification) field.ErrorList {
 				if _, errs := message.CompileCluster(n); len(errs) > 0 {
@@ -180,6 +175,23 @@ func ownKinds(w *world.World, ctx policy.Context, adapters admit.Adapters, messa
 			}))})
 	}
 	return list
+}
+
+// checkNotification returns the validator of Notifications.
+func checkNotification(messages *notifications.Controller) admit.Validator {
+	spec := checkWith(func(ctx context.Context, n *v1alpha1.Notification) field.ErrorList {
+		if _, errs := message.Compile(n); len(errs) > 0 {
+			return errs
+		}
+		return messages.CheckNotification(ctx, n)
+	})
+	return admit.ValidatorFunc(func(ctx context.Context, req admit.Request) ([]string, field.ErrorList, error) {
+		warnings, errs, err := spec.Validate(ctx, req)
+		if n, ok := req.New.(*v1alpha1.Notification); ok && err == nil && req.Operation == admissionv1.Create {
+			err = messages.Admit(ctx, n)
+		}
+		return warnings, errs, err
+	})
 }
 
 // onceLoaded returns a validator that waits until the adapters have been loaded, because adapters define the accepted

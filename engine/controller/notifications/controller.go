@@ -1,12 +1,14 @@
 // Package notifications sends the messages of Notifications and ClusterNotifications. The announcements of Flyball come from the
 // recorder of Kubernetes Events and from the recorder of judgements; messages ahead of transitions come from the next transitions
-// of policies. Nothing here delays a write: an announcement is put into a bounded queue, and each Notification has a worker of
-// its own.
+// of policies. Nothing here delays a write: an announcement is put into the bounded queue of a namespace, and each Notification has a
+// worker of its own.
 package notifications
 
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -19,6 +21,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -45,6 +49,8 @@ type Options struct {
 	Namespace string
 	// Secrets are the names of the Secrets that may be read.
 	Secrets []string
+	// PerNamespace is the number of Notifications of a namespace with messages.
+	PerNamespace int
 	// Page is the URL of the pages in the cluster, for texts; empty: unknown.
 	Page string
 	// Enabled is false if the installation sends no messages. Then only the statuses say so.
@@ -60,8 +66,9 @@ type Options struct {
 type Controller struct {
 	Options
 
-	mu    sync.Mutex
-	boxes map[boxKey]*mailbox
+	mu sync.Mutex
+	// shares are the mailboxes by namespace.
+	shares map[string]*share
 	// changed receives a value when a policy or a mailbox has changed.
 	changed chan struct{}
 }
@@ -83,7 +90,7 @@ func (k boxKey) id() workload.Policy {
 
 // New returns a Controller.
 func New(o Options) *Controller {
-	c := &Controller{Options: o, boxes: map[boxKey]*mailbox{}, changed: make(chan struct{}, 1)}
+	c := &Controller{Options: o, shares: map[string]*share{}, changed: make(chan struct{}, 1)}
 	o.World.Observe(c)
 	return c
 }
@@ -99,11 +106,18 @@ func (c *Controller) AfterPublish(_ *world.Snapshot, change *world.Change) {
 func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	everywhere, options := false, controller.Options(1, controller.DefaultRetry)
 	options.NeedLeaderElection = &everywhere
-	for name, obj := range map[string]client.Object{"notification": &v1alpha1.Notification{},
-		"clusternotification": &v1alpha1.ClusterNotification{}} {
-		err := ctrl.NewControllerManagedBy(mgr).Named(name).For(obj, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-			WithOptions(options).Complete(c)
-		if err != nil {
+	of := func(name string, obj client.Object) *builder.Builder {
+		return ctrl.NewControllerManagedBy(mgr).Named(name).For(obj, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+			WithOptions(options)
+	}
+	deleted := predicate.Funcs{CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(event.UpdateEvent) bool { return false }}
+	for name, b := range map[string]*builder.Builder{
+		"notification": of("notification", &v1alpha1.Notification{}).
+			Watches(&v1alpha1.Notification{}, handler.EnqueueRequestsFromMapFunc(c.next), builder.WithPredicates(deleted)),
+		"clusternotification": of("clusternotification", &v1alpha1.ClusterNotification{}),
+	} {
+		if err := b.Complete(c); err != nil {
 			return fmt.Errorf("set up the controller of %s: %w", name, err)
 		}
 	}
@@ -134,17 +148,21 @@ func (c *Controller) Observe(a message.Announcement) {
 	if p := c.World.Snapshot().Find(a.Policy); p != nil {
 		has = p.Object.GetLabels()
 	}
-	for _, box := range c.all() {
-		box.observe(a, has)
+	for _, namespace := range slices.Compact([]string{"", a.Policy.Namespace}) {
+		c.mu.Lock()
+		s := c.shares[namespace]
+		c.mu.Unlock()
+		if s != nil {
+			s.observe(a, has)
+		}
 	}
 }
 
-func (c *Controller) all() []*mailbox {
+func (c *Controller) all() (list []*mailbox) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	list := make([]*mailbox, 0, len(c.boxes))
-	for _, box := range c.boxes {
-		list = append(list, box)
+	for _, s := range c.shares {
+		list = slices.AppendSeq(list, maps.Values(s.boxes)) // changed only by a holder of c.mu
 	}
 	return list
 }
@@ -195,6 +213,13 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	case !c.Enabled:
 		return c.report(ctx, key, n, "Disabled", "the manager sends no messages: set the chart's value notifications.enabled")
 	}
+	switch excess, err := c.isExcess(ctx, n.Object); {
+	case err != nil:
+		return reconcile.Result{}, err
+	case excess:
+		c.replace(key, nil)
+		return c.report(ctx, key, n, "TooMany", c.tooMany(key.Namespace))
+	}
 	c.replace(key, newMailbox(c, key, n, s))
 	workers.Poke(c.changed)
 	if _, err := c.sender(ctx, n); err != nil {
@@ -212,19 +237,15 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 func (c *Controller) replace(key boxKey, next *mailbox) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	old := c.boxes[key]
-	if old != nil {
-		if next != nil && old.uid == next.uid && old.generation == next.generation {
-			return
-		}
-		old.close(next)
-		delete(c.boxes, key)
+	s := c.shares[key.Namespace]
+	if s == nil {
+		s = &share{boxes: map[string]*mailbox{}}
+		c.shares[key.Namespace] = s
 	}
-	if next == nil {
-		return
+	s.replace(key.Name, next)
+	if len(s.boxes) == 0 {
+		delete(c.shares, key.Namespace)
 	}
-	c.boxes[key] = next
-	next.start()
 }
 
 // report writes, on the leader, whether a spec can be used; an empty reason: it can. A failure to send stays in the condition until a

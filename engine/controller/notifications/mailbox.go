@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -16,8 +15,6 @@ import (
 )
 
 const (
-	// maxWaiting is the maximum number of messages of a Notification that wait to be sent.
-	maxWaiting = 100
 	// maxAttempts is the number of attempts to send a message. The pause after the first is firstPause, and doubles up to maxPause.
 	maxAttempts          = 8
 	firstPause, maxPause = time.Second, time.Minute
@@ -34,7 +31,8 @@ type mailbox struct {
 	to         object
 	sub        *message.Subscription
 
-	mu     sync.Mutex
+	// share has the lock of all fields below.
+	share  *share
 	gather *message.Gatherer
 	watch  *message.Watch
 	// outbox are the due messages. dropped is the number of messages dropped and not yet in the status. aheadUntil is the instant of
@@ -57,8 +55,6 @@ func newMailbox(c *Controller, key boxKey, n object, s *message.Subscription) *m
 
 // seed takes from a status which messages were sent by other managers.
 func (b *mailbox) seed(n object) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.gather = message.NewGatherer(n.status.Recent)
 	var until time.Time
 	if at := n.status.AheadUntil; at != nil {
@@ -73,11 +69,10 @@ func (b *mailbox) start() {
 	go b.run(ctx)
 }
 
-// close stops a mailbox. Its messages go to the heir; nil: nowhere. A message in flight is sent again, with the same ID.
+// close stops a mailbox. Its messages go to the heir; nil: nowhere. A message in flight is sent again, with the same ID. The caller
+// holds the lock.
 func (b *mailbox) close(heir *mailbox) {
 	b.stop()
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	if heir == nil || heir.uid != b.uid {
 		return
 	}
@@ -85,52 +80,69 @@ func (b *mailbox) close(heir *mailbox) {
 	b.heir, b.gather, b.watch, b.outbox, b.dropped = heir, message.NewGatherer(nil), message.NewWatch(time.Time{}), nil, 0
 }
 
-// observe queues an announcement if the Notification selects it.
+// observe adds an announcement if the Notification selects it.
 func (b *mailbox) observe(a message.Announcement, labels map[string]string) {
-	b.mu.Lock()
-	if heir := b.heir; heir != nil {
-		b.mu.Unlock()
-		heir.observe(a, labels)
+	b.share.mu.Lock()
+	defer b.share.mu.Unlock()
+	b.add(a, labels)
+}
+
+// add is observe for a holder of the lock.
+func (b *mailbox) add(a message.Announcement, labels map[string]string) {
+	if b.heir != nil {
+		b.heir.add(a, labels)
 		return
 	}
 	if !b.sub.Selects(a.Event, a.Policy, labels) {
-		b.mu.Unlock()
 		return
 	}
 	if m := b.gather.Add(a, time.Now()); m != nil {
 		b.put(*m)
 	}
-	b.mu.Unlock()
+	b.share.shrink()
 	workers.Poke(b.signal)
 }
 
-// put adds a due message. A full queue drops the oldest message of the namespace with most messages, so that one namespace does
-// not push out the messages of others. The first message is never dropped, because it is being sent. The caller holds the lock.
+// put adds a due message. The caller holds the lock.
 func (b *mailbox) put(m message.Message) {
 	m.ID = string(uuid.NewUUID())
-	if len(b.outbox) >= maxWaiting {
-		drop := b.crowded()
-		b.outbox = slices.Delete(b.outbox, drop, drop+1)
-		b.dropped++
-		b.c.Metrics.count(b.key, "dropped", 1)
-	}
 	b.outbox = append(b.outbox, m)
 }
 
-// crowded returns the place of the oldest waiting message of the namespace with most waiting messages.
-func (b *mailbox) crowded() int {
-	counts, most := map[string]int{}, 0
-	for _, m := range b.outbox[1:] {
-		counts[m.Policy.Namespace]++
-		most = max(most, counts[m.Policy.Namespace])
+// waiting returns the number of messages besides the first, which is being sent. The caller holds
+// the lock.
+func (b *mailbox) waiting() int { return max(0, len(b.outbox)-1) + b.gather.Len() }
+
+// drop drops the oldest message of the namespace with most messages, because one namespace must not push the messages of others out of
+// a ClusterNotification. The caller holds the lock.
+func (b *mailbox) drop() {
+	counts, crowded := map[string]int{}, ""
+	count := func(namespace string) {
+		if counts[namespace]++; counts[namespace] > counts[crowded] {
+			crowded = namespace
+		}
 	}
-	return 1 + slices.IndexFunc(b.outbox[1:], func(m message.Message) bool { return counts[m.Policy.Namespace] == most })
+	for _, m := range b.outbox[min(1, len(b.outbox)):] {
+		count(m.Policy.Namespace)
+	}
+	for policy := range b.gather.Waiting() {
+		count(policy.Namespace)
+	}
+	for i := 1; i < len(b.outbox); i++ {
+		if b.outbox[i].Policy.Namespace == crowded {
+			b.outbox = slices.Delete(b.outbox, i, i+1)
+			b.dropped++
+			return
+		}
+	}
+	b.gather.Drop(crowded)
+	b.dropped++
 }
 
 // next returns the first waiting message, and the instant when another is due; zero: never.
 func (b *mailbox) next() (m message.Message, ok bool, at time.Time) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.share.mu.Lock()
+	defer b.share.mu.Unlock()
 	due, at := b.gather.Due(time.Now())
 	for _, m := range due {
 		b.put(m)
@@ -143,8 +155,8 @@ func (b *mailbox) next() (m message.Message, ok bool, at time.Time) {
 
 // remove removes a message that was sent or given up, unless an heir has it.
 func (b *mailbox) remove(id string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.share.mu.Lock()
+	defer b.share.mu.Unlock()
 	if len(b.outbox) > 0 && b.outbox[0].ID == id {
 		b.outbox = b.outbox[1:]
 	}

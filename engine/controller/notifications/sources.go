@@ -55,7 +55,9 @@ func (a *ahead) Start(ctx context.Context) error {
 	}
 	for _, box := range a.all() { // another leader may have sent messages since the mailbox was opened
 		if n, err := a.get(ctx, a.Reader, box.key); err == nil {
+			box.share.mu.Lock()
 			box.seed(n)
+			box.share.mu.Unlock()
 		}
 	}
 	for ctx.Err() == nil {
@@ -129,8 +131,8 @@ func targetsOf(st *v1alpha1.PolicyStatus) int32 {
 }
 
 func (b *mailbox) isDue(id workload.Policy, transition, now time.Time) (due bool, at time.Time) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.share.mu.Lock()
+	defer b.share.mu.Unlock()
 	due, at = b.watch.Due(id, transition, b.sub.Ahead, now)
 	if due {
 		b.aheadUntil = now
@@ -139,7 +141,7 @@ func (b *mailbox) isDue(id workload.Policy, transition, now time.Time) (due bool
 }
 
 func (b *mailbox) looked(now time.Time) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.share.mu.Lock()
+	defer b.share.mu.Unlock()
 	b.watch.Looked(now)
 }

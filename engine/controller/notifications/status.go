@@ -28,10 +28,10 @@ const (
 // record writes the result of a message to the status. It tries again until the context ends, because a restarted manager goes by it.
 func (b *mailbox) record(ctx context.Context, m *message.Message, failure error) {
 	b.c.Metrics.count(b.key, map[bool]string{true: "sent", false: "failed"}[failure == nil], 1)
-	b.mu.Lock()
+	b.share.mu.Lock()
 	dropped, until := b.dropped, b.aheadUntil
 	b.dropped = 0
-	b.mu.Unlock()
+	b.share.mu.Unlock()
 	sent := v1alpha1.NotificationSent{Time: metav1.NewTime(time.Now().Truncate(time.Second)), Event: m.Event, Policy: m.Policy.String()}
 	edit := func(st *v1alpha1.NotificationStatus) {
 		st.Dropped += dropped

@@ -2,6 +2,7 @@ package message
 
 import (
 	"hash/fnv"
+	"iter"
 	"slices"
 	"strconv"
 	"time"
@@ -16,6 +17,8 @@ const (
 	gatherFor = 5 * time.Second
 	// quietFor is the least time between two messages about events of one kind of one policy.
 	quietFor = 10 * time.Minute
+	// maxSaid is the maximum number of messages remembered for quietFor.
+	maxSaid = 500
 	// maxDetails is the maximum number of events that a message lists.
 	maxDetails = 10
 )
@@ -115,11 +118,50 @@ func (g *Gatherer) Due(now time.Time) (due []Message, next time.Time) {
 		if quiet && last.hash == hash {
 			continue // the same was said a moment ago, perhaps by an earlier process
 		}
-		g.said[k] = said{now, hash}
+		g.remember(k, said{now, hash})
 		due = append(due, w.Message)
 	}
 	slices.SortFunc(due, func(a, b Message) int { return a.Policy.Compare(b.Policy) })
 	return due, next
+}
+
+// remember remembers a due message, and forgets the oldest of too many.
+func (g *Gatherer) remember(k key, s said) {
+	if _, ok := g.said[k]; !ok && len(g.said) >= maxSaid {
+		oldest := key{}
+		for other, last := range g.said {
+			if oldest == (key{}) || last.at.Before(g.said[oldest].at) {
+				oldest = other
+			}
+		}
+		delete(g.said, oldest)
+	}
+	g.said[k] = s
+}
+
+// Waiting returns the policies of the messages not yet due, in any order.
+func (g *Gatherer) Waiting() iter.Seq[workload.Policy] {
+	return func(yield func(workload.Policy) bool) {
+		for _, w := range g.waiting {
+			if !yield(w.Policy) {
+				return
+			}
+		}
+	}
+}
+
+// Len returns the number of messages not yet due.
+func (g *Gatherer) Len() int { return len(g.waiting) }
+
+// Drop drops the oldest message not yet due about a policy of a namespace.
+func (g *Gatherer) Drop(namespace string) {
+	oldest := key{}
+	for k, w := range g.waiting {
+		if w.Policy.Namespace == namespace && (oldest == (key{}) || w.since.Before(g.waiting[oldest].since)) {
+			oldest = k
+		}
+	}
+	delete(g.waiting, oldest)
 }
 
 // HashOf returns a short hash of the details of a message.

@@ -1,6 +1,7 @@
 package message
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -308,5 +309,17 @@ func TestATransitionIsAnnouncedOnce(t *testing.T) {
 		if due, _ := restarted.Due(nights, dusk, quarter, dusk.Add(-5*time.Minute)); due != want {
 			t.Errorf("after a restart, messages sent until %s: %t", until, due)
 		}
+	}
+}
+
+// TestAGathererForgetsTheOldest checks that the names of many policies do not fill the memory of a Gatherer.
+func TestAGathererForgetsTheOldest(t *testing.T) {
+	g, at := NewGatherer(nil), time.Date(2037, 5, 11, 8, 0, 0, 0, time.UTC)
+	for i := range 2 * maxSaid {
+		g.Add(Announcement{Event: v1alpha1.EventFailed, Policy: workload.Policy{Kind: "Schedule", Namespace: "shop", Name: fmt.Sprint(i)}}, at)
+		at = at.Add(time.Millisecond)
+	}
+	if due, _ := g.Due(at.Add(gatherFor)); len(due) != 2*maxSaid || len(g.said) != maxSaid || g.Len() != 0 {
+		t.Errorf("%d messages are due, %d are remembered, want %d; %d wait", len(due), len(g.said), maxSaid, g.Len())
 	}
 }

@@ -6,8 +6,11 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 var _ = DescribeTable("An invalid spec that only code detects is refused, with the field",
@@ -140,4 +143,21 @@ var _ = Describe("The author of an adapter", func() {
 			ContainSubstring("must be allowed to patch presses.presses.example.com"))))
 		Expect(try("bob", "Scale")).To(MatchError(ContainSubstring("presses/scale")))
 	})
+})
+
+var _ = It("refuses a Notification above the limit of its namespace", func() {
+	in := func(namespace, name string) *unstructured.Unstructured {
+		n := object("Notification", name, `{events: [Failed], to: {service: {type: Slack, urlFrom: {secretKeyRef: {name: chat, key: url}}}}}`)
+		n.SetNamespace(namespace)
+		return n
+	}
+	ns := suite.Namespace(ctx, env)
+	first := in(ns, "a")
+	Expect(env.Client.Create(ctx, first)).To(Succeed())
+	Expect(env.Client.Create(ctx, in(ns, "b"))).To(Succeed())
+	Eventually(func() error { return env.Client.Create(ctx, in(ns, "c"), client.DryRunAll) }).Should(And(Satisfy(apierrors.IsForbidden),
+		MatchError(ContainSubstring("has more than 2 Notifications, and only the oldest 2 send messages"))))
+	Expect(env.Client.Create(ctx, in(suite.Namespace(ctx, env), "c"), client.DryRunAll)).To(Succeed(), "in another namespace")
+	edit := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":true}}`))
+	Expect(env.Client.Patch(ctx, first, edit)).To(Succeed(), "those that exist can be edited")
 })

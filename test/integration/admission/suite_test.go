@@ -37,7 +37,7 @@ var _ = BeforeSuite(func() {
 	Expect(env.Client.Create(ctx, object("Schedule", "slipped", `{`+pair+`, timeZone: Europe/Atlantis}`))).To(Succeed())
 
 	port := suite.FreePort()
-	suite.Start(ctx, env, harness.Options{Webhook: app.WebhookOptions{
+	suite.Start(ctx, env, harness.Options{Notifications: app.NotificationOptions{Enabled: true, PerNamespace: 2}, Webhook: app.WebhookOptions{
 		Enabled: true, Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Secret: "flyball-webhook-cert"}})
 	suite.AwaitWebhook(ctx, env)
 })

@@ -200,4 +200,24 @@ var _ = Describe("A Notification", func() {
 		Eventually(readyNotification(n)).Should(And(scene.BeCondition(metav1.ConditionFalse, "Disabled"),
 			HaveField("Message", ContainSubstring("notifications.enabled"))))
 	})
+
+	It("sends no messages above the limit of its namespace, until an older one is deleted", func() {
+		ns, r := scene.NewNamespace(), newReceiver()
+		n := notificationTo(ns, r.URL, v1alpha1.EventAsleep)
+		more := []*v1alpha1.Notification{n}
+		for _, name := range []string{"team-2", "team-3"} {
+			next := &v1alpha1.Notification{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: n.Spec}
+			scene.Create(next)
+			more = append(more, next)
+		}
+		suite.Start(scene.Ctx, scene.Env, harness.Options{Clock: suite.NewClock(scene.Monday), Notifications: app.NotificationOptions{
+			Enabled: true, PerNamespace: 2}}, scene.Builtin...)
+		Eventually(readyNotification(more[2])).Should(And(scene.BeCondition(metav1.ConditionFalse, "TooMany"),
+			HaveField("Message", ContainSubstring("notifications.perNamespace"))))
+		for _, used := range more[:2] {
+			Eventually(readyNotification(used)).Should(scene.BeCondition(metav1.ConditionTrue, "AsExpected"))
+		}
+		Expect(scene.Env.Client.Delete(scene.Ctx, more[0])).To(Succeed())
+		Eventually(readyNotification(more[2])).Should(scene.BeCondition(metav1.ConditionTrue, "AsExpected"))
+	})
 })

@@ -2,7 +2,7 @@ package serve
 
 import "sync"
 
-// places bounds the things of one kind that people have at the same time, such as open event streams.
+// places bounds the things of one kind in use at the same time, such as open event streams.
 type places struct {
 	// each is the largest number of one person, and all the largest number of all people together.
 	each, all int

@@ -27,7 +27,7 @@ const (
 	idleTime = 15 * time.Minute
 	// maxStreamsOfAll is the largest number of event streams of all people, and maxStreamsOfPerson that of one person.
 	maxStreamsOfAll, maxStreamsOfPerson = 256, 8
-	// maxReading is the largest number of worlds that are read at the same time for people without a kept world. Nobody
+	// maxReading is the largest number of worlds read at the same time for people without a kept world. Nobody
 	// knows yet whether they have any right. maxWaitingOfPerson is the largest number of such reads and waits of one person,
 	// and maxWaitingOfAll that of all people.
 	maxReading, maxWaitingOfPerson, maxWaitingOfAll = 4, 2, 64
