@@ -57,7 +57,7 @@ func NewEmail(g *Guard, address string) (*Email, error) {
 		return nil, fault("the URL in the Secret needs from and to")
 	}
 	if len(e.to) > maxReceivers {
-		return nil, fault(fmt.Sprintf("to in the Secret has %d addresses, more than %d; give the address of a mailing list", len(e.to), maxReceivers))
+		return nil, fault(fmt.Sprintf("to in the Secret has %d addresses, more than %d; use a mailing list", len(e.to), maxReceivers))
 	}
 	if _, err := e.message(&Envelope{}); err != nil {
 		return nil, fault("from or to in the Secret is no mail address")

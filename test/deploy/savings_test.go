@@ -39,7 +39,8 @@ func TestPagesInMessages(t *testing.T) {
 
 // TestLimitOfNotifications checks that the chart gives the limit of each namespace to the manager.
 func TestLimitOfNotifications(t *testing.T) {
-	for set, want := range map[string]string{"notifications.enabled=true": "20", "notifications.enabled=true,notifications.perNamespace=3": "3"} {
+	for set, want := range map[string]string{"notifications.enabled=true": "20",
+		"notifications.enabled=true,notifications.perNamespace=3": "3"} {
 		if got := args(t, set, "--notifications-per-namespace"); !slices.Equal(got, []string{"--notifications-per-namespace=" + want}) {
 			t.Errorf("%s: %q, want %s", set, got, want)
 		}

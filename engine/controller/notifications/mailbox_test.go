@@ -28,7 +28,8 @@ func newShare(t *testing.T, names ...string) (boxes []*mailbox) {
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
-		b := newMailbox(&Controller{Options: Options{Metrics: m}}, boxKey{Namespace: "shop", Name: name}, object{Object: n, status: &n.Status}, sub)
+		b := newMailbox(&Controller{Options: Options{Metrics: m}}, boxKey{Namespace: "shop", Name: name},
+			object{Object: n, status: &n.Status}, sub)
 		b.share, b.stop, s.boxes[name] = s, func() {}, b
 		boxes = append(boxes, b)
 	}
