@@ -118,15 +118,25 @@ var corrections = append([]correction{
 			ua.CatholicChristmas.Clone(&cal.Holiday{Observed: mondayAfter})}},
 }, regions...)
 
+// sourced is a holiday with its source: the law of a correction, or the library.
+type sourced struct {
+	*cal.Holiday
+	source string
+}
+
 // corrected returns the holidays of a country or a subdivision by the law.
-func corrected(country, subdivision string, holidays []*cal.Holiday) []*cal.Holiday {
-	all := slices.Clone(holidays)
+func corrected(country, subdivision string, holidays []*cal.Holiday) (all []sourced) {
+	for _, h := range holidays {
+		all = append(all, sourced{h, Library + " with corrections"})
+	}
 	for _, c := range corrections {
 		if c.country != country || c.subdivision != "" && c.subdivision != subdivision {
 			continue
 		}
-		all = slices.DeleteFunc(all, func(h *cal.Holiday) bool { return slices.Contains(c.without, h) })
-		all = append(all, c.with...)
+		all = slices.DeleteFunc(all, func(h sourced) bool { return slices.Contains(c.without, h.Holiday) })
+		for _, h := range c.with {
+			all = append(all, sourced{h, c.law})
+		}
 	}
 	return all
 }

@@ -47,7 +47,7 @@ func ParseHolidays(spec v1alpha1.CalendarHolidays, path *field.Path) ([]timeline
 		if _, known := days[h.Name]; !known {
 			names = append(names, h.Name)
 		}
-		days[h.Name] = append(days[h.Name], daysOf(h)...)
+		days[h.Name] = append(days[h.Name], daysOf(h.Holiday)...)
 	}
 	if len(spec.Only) > 0 && len(spec.Except) > 0 {
 		errs = append(errs, field.Forbidden(path.Child("except"), "does not go with only: give the names that count, or those that do not"))
@@ -71,7 +71,7 @@ func ParseHolidays(spec v1alpha1.CalendarHolidays, path *field.Path) ([]timeline
 }
 
 // findHolidays returns the holidays of the country or its subdivisions.
-func findHolidays(spec v1alpha1.CalendarHolidays, path *field.Path) (all []*cal.Holiday, errs field.ErrorList) {
+func findHolidays(spec v1alpha1.CalendarHolidays, path *field.Path) (all []sourced, errs field.ErrorList) {
 	at := path.Child("subdivisions")
 	c, known := countries[spec.Country]
 	switch {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rickar/cal/v2"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -81,22 +80,12 @@ func holidaySources(spec v1alpha1.CalendarHolidays, at *field.Path) (all []holid
 		if len(spec.Only) > 0 && !slices.Contains(spec.Only, h.Name) || slices.Contains(spec.Except, h.Name) {
 			continue
 		}
-		source := at.String() + ", by " + lawOf(spec.Country, h)
+		source := at.String() + ", by " + h.source
 		i := slices.IndexFunc(all, func(s holidaySource) bool { return s.source == source })
 		if i < 0 {
 			i, all = len(all), append(all, holidaySource{source: source})
 		}
-		all[i].days = append(all[i].days, timeline.NamedDays{Name: h.Name, Days: face.NewListed(daysOf(h)...)})
+		all[i].days = append(all[i].days, timeline.NamedDays{Name: h.Name, Days: face.NewListed(daysOf(h.Holiday)...)})
 	}
 	return all, nil
-}
-
-// lawOf returns the law of a holiday that a correction adds, and the library for another holiday.
-func lawOf(country string, h *cal.Holiday) string {
-	for _, c := range corrections {
-		if c.country == country && slices.Contains(c.with, h) {
-			return c.law
-		}
-	}
-	return Library + " with corrections"
 }

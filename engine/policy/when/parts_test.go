@@ -61,6 +61,32 @@ func TestPartsAreTheCalendar(t *testing.T) {
 	}
 }
 
+// TestHolidaysHaveTheSourceOfTheirSubdivision compares the sources of Easter Sunday 2028, which several laws make a holiday.
+func TestHolidaysHaveTheSourceOfTheirSubdivision(t *testing.T) {
+	easter := time.Date(2028, 4, 16, 12, 0, 0, 0, time.UTC)
+	for subdivision, want := range map[string]string{
+		"ACT": when.Library + " with corrections",
+		"NT":  "Public Holidays Act 1981 (NT), as date-holidays has it",
+		"SA":  "Public Holidays Act 2023 (SA)",
+		"WA":  "Public and Bank Holidays Act 1972 (WA), as date-holidays has it",
+	} {
+		spec := v1alpha1.CalendarSpec{Holidays: &v1alpha1.CalendarHolidays{Country: "AU", Subdivisions: []string{subdivision}}}
+		parts, errs := when.Parts("c", spec, when.Sources{})
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		got := ""
+		for _, part := range parts {
+			if part.Days.At(easter).Active {
+				got += part.Source
+			}
+		}
+		if want = "spec.holidays, by " + want; got != want {
+			t.Errorf("%s: %q, want %q", subdivision, got, want)
+		}
+	}
+}
+
 // TestLibraryIsThatOfTheModule checks that the version in messages is the version of the build.
 func TestLibraryIsThatOfTheModule(t *testing.T) {
 	text, err := os.ReadFile("../../../go.mod")
