@@ -67,7 +67,7 @@ func ParseICS(text string, own *time.Location) (read File, err error) {
 	}
 	budget := face.NewBudget(maxSteps)
 	text, read.Encoding = decode(text)
-	root, err := components(text, budget)
+	root, err := components(lineBreaks.Replace(text), budget)
 	if err != nil {
 		return read, err
 	}
@@ -134,7 +134,7 @@ func (f *file) note() {
 	}
 	for _, c := range f.calendar.children {
 		_, isMoved := c.first("RECURRENCE-ID")
-		if c.name != "VEVENT" || !isMoved && c.broken == nil {
+		if c.name != "VEVENT" || !isMoved && c.broken == nil || f.budget.IsOver() {
 			continue
 		}
 		f.line = c.line

@@ -1,6 +1,7 @@
 package when_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,16 @@ func TestFilesOverTheBudgetAreRefused(t *testing.T) {
 			"RRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29;COUNT=100\nTZOFFSETFROM:+0100\nTZOFFSETTO:+0200\nEND:STANDARD\n", 10) + "END:VTIMEZONE\n" +
 			within("DTSTART;TZID="+id+":20270101T100000", "DURATION:PT1H")
 	}
+	calendars, manyZones := "", ""
+	for i := range 3000 {
+		event := within(fmt.Sprintf("DTSTART;TZID=x/%d:20270101T100000", i), "DURATION:PT1H")
+		if calendars += event; i%10 == 9 {
+			calendars += "END:VCALENDAR\nBEGIN:VCALENDAR\n"
+		}
+		if i < 32 {
+			manyZones += event
+		}
+	}
 	for name, content := range map[string]string{
 		"rules":  strings.Repeat(rule("FREQ=YEARLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1;COUNT=100000"), 64),
 		"no day": strings.Repeat(rule("FREQ=YEARLY;BYDAY=MO;BYSETPOS=200"), 64),
@@ -25,6 +36,10 @@ func TestFilesOverTheBudgetAreRefused(t *testing.T) {
 		"dates": within("DTSTART:20270101", "RDATE:20270101"+strings.Repeat(",20270102", 9999),
 			"EXDATE:20280101"+strings.Repeat(",20280102", 9999)),
 		"zones": zones,
+		"moved": strings.Repeat(within("UID:a", "RECURRENCE-ID:20270101", "DTSTART:20270101"), 3000) +
+			strings.Repeat(within("UID:a", "DTSTART:20270101", "RDATE:x"), 3000),
+		"calendars with zones":  calendars,
+		"descriptions of zones": manyZones + strings.Repeat("BEGIN:VTIMEZONE\nTZID:x\nEND:VTIMEZONE\n", 20_000),
 	} {
 		read, err := when.ParseICS("BEGIN:VCALENDAR\n"+content+"END:VCALENDAR\n", time.UTC)
 		if err == nil || !strings.HasPrefix(err.Error(), "takes too long to read, up to line") || len(read.Events) > 0 {

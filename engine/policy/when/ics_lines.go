@@ -3,7 +3,6 @@ package when
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"flyball.dev/flyball/engine/timeline/face"
@@ -86,12 +85,18 @@ func set(words string) map[string]bool {
 	return all
 }
 
-// capitals matches the name of a property at the begin of a line. Programs write names in capitals.
-var capitals = regexp.MustCompile(`^[A-Z][A-Z0-9-]*\b`)
+// capitals returns the name of a property at the begin of a line, in capitals as programs write it; empty: there is none.
+func capitals(line string) string {
+	rest := strings.TrimLeft(line, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")
+	if rest != "" && 'a' <= rest[0] && rest[0] <= 'z' {
+		return ""
+	}
+	return line[:len(line)-len(rest)]
+}
 
 // takes reports whether a line, which was parsed with or without an error, is a part of the text before it.
 func (c *component) takes(line string, err error) bool {
-	name := capitals.FindString(line)
+	name := capitals(line)
 	isText := texts[name] || strings.HasPrefix(name, "X-")
 	if c.inText && !names[name] && (!isText || err != nil) {
 		return true
@@ -173,7 +178,6 @@ func unfold(text string, budget *face.Budget) (lines []line) {
 		if number++; !budget.Spend(1) {
 			return lines
 		}
-		text = strings.TrimSuffix(text, "\r")
 		switch {
 		case text == "":
 		case (text[0] == ' ' || text[0] == '\t') && len(lines) > 0:

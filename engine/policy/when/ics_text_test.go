@@ -2,6 +2,7 @@ package when_test
 
 import (
 	"encoding/binary"
+	"strings"
 	"testing"
 	"time"
 	"unicode/utf16"
@@ -21,6 +22,10 @@ func TestFilesOfOtherEncodingsAreRead(t *testing.T) {
 	for _, tc := range []struct{ text, name, encoding string }{
 		{before + "Köln" + after, "Köln", ""},
 		{"\ufeff" + before + "Köln" + after, "Köln", ""},
+		{before + "K\xc3\r\n \xb6ln" + after, "Köln", ""},
+		{before + "K\xc3\n\t\xb6ln" + after, "Köln", ""},
+		{strings.ReplaceAll(before+"Köln"+after, "\r\n", "\r"), "Köln", ""},
+		{strings.ReplaceAll(before+"K\xc3\r\n \xb6ln"+after, "\r\n", "\r\r\n"), "Köln", ""},
 		{before + "K\xf6ln" + after, "Köln", "Latin-1"},
 		{before + "K\xf6ln \x96 20 \x80" + after, "Köln – 20 €", "Windows-1252"},
 		{wide(binary.LittleEndian, "Köln 😀"), "Köln 😀", "UTF-16 (little endian)"},

@@ -18,6 +18,9 @@ import (
 // maxZones bounds the time zones of a file, because package timeline keeps a table of each zone.
 const maxZones = 32
 
+// zoneSteps are the steps of a look for a zone in the zone database. A look through the components of the calendar comes on top.
+const zoneSteps = 100
+
 // zone returns the time zone of a TZID: the IANA zone of the same name, the zone of the file's VTIMEZONE, or the zone of a name of
 // Windows.
 func (f *file) zone(id string) (*time.Location, error) {
@@ -26,6 +29,9 @@ func (f *file) zone(id string) (*time.Location, error) {
 	}
 	if len(f.zones) == maxZones {
 		return nil, fmt.Errorf("the file uses more than %d time zones", maxZones)
+	}
+	if !f.budget.Spend(zoneSteps + len(f.calendar.children)) {
+		return nil, tooLong(f.line)
 	}
 	loc, err := timeline.LoadZone(strings.TrimPrefix(id, "/"))
 	if err != nil {
