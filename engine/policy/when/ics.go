@@ -28,8 +28,8 @@ type file struct {
 	calendar *component
 	own      *time.Location
 	zones    map[string]loaded
-	// moved are the replaced and cancelled occurrences, by UID. unclear has the reasons why the occurrences of an event are not
-	// known, by UID; with the empty UID, it is the reason for every event of several occurrences.
+	// moved are the replaced and cancelled occurrences, by UID. unclear has the reasons for unknown occurrences of an event, by UID;
+	// the reason at the empty UID is for all events of several occurrences.
 	moved   map[string][]moment
 	unclear map[string]string
 	rules   int
@@ -127,7 +127,7 @@ func (f *file) readInto(read *File) (left int) {
 	return left
 }
 
-// note notes which occurrences of the current calendar are moved or cancelled, and which events have such a change that is not read.
+// note notes the moved and cancelled occurrences of the current calendar, and the events with an unreadable change.
 func (f *file) note() {
 	if f.calendar.broken != nil {
 		f.unclear[""] = "a part of the file that cannot be read may change its occurrences"

@@ -23,7 +23,7 @@ type component struct {
 	children []*component
 	// broken is the first fault of a line inside; nil: none.
 	broken error
-	// inText is true after a text for people. A line break that is not escaped cuts such a text into lines that are no properties.
+	// inText is true after a text for people. An unescaped line break cuts such a text into lines without a property.
 	inText bool
 }
 
@@ -51,7 +51,7 @@ func (c *component) add(p property) {
 	c.props = append(c.props, p)
 }
 
-// only returns the property of a name that the component has exactly once.
+// only returns the property of a name, if the component has exactly one.
 func (c *component) only(name string) (found property, ok bool) {
 	for _, p := range c.props {
 		if p.name == name {
@@ -68,13 +68,15 @@ func (c *component) only(name string) (found property, ok bool) {
 const maxDepth = 8
 
 // names are the properties of an event and of a time zone (RFC 5545, section 8.3.2, and RFC 7986), with BEGIN and END. The texts for
-// people are apart, and so are the names that begin with X-.
+// people and the names with X- are apart.
 var (
 	names = set("BEGIN END ATTACH ATTENDEE CATEGORIES CLASS COLOR CONFERENCE CREATED DTEND DTSTAMP DTSTART DURATION EXDATE EXRULE GEO IMAGE " +
 		"LAST-MODIFIED ORGANIZER PRIORITY RDATE RECURRENCE-ID RELATED-TO REQUEST-STATUS RESOURCES RRULE SEQUENCE STATUS TRANSP TZID TZNAME " +
 		"TZOFFSETFROM TZOFFSETTO TZURL UID URL")
 	texts = set("COMMENT CONTACT DESCRIPTION LOCATION NAME SUMMARY")
-	once  = set("DTEND DTSTART DURATION RECURRENCE-ID STATUS UID")
+	// decisive are the names with an effect on the times of events.
+	decisive = set("BEGIN END DTEND DTSTART DURATION EXDATE EXRULE RDATE RECURRENCE-ID RRULE STATUS TZID TZOFFSETFROM TZOFFSETTO UID")
+	once     = set("DTEND DTSTART DURATION RECURRENCE-ID STATUS UID")
 )
 
 func set(words string) map[string]bool {
@@ -94,7 +96,7 @@ func capitals(line string) string {
 	return line[:len(line)-len(rest)]
 }
 
-// takes reports whether a line, which was parsed with or without an error, is a part of the text before it.
+// takes reports whether a line is a part of the text before. err is the error of the line as a property.
 func (c *component) takes(line string, err error) bool {
 	name := capitals(line)
 	isText := texts[name] || strings.HasPrefix(name, "X-")
@@ -120,6 +122,9 @@ func components(text string, budget *face.Budget) (*component, error) {
 		p.line = l.number
 		switch {
 		case here.takes(l.text, err):
+			if decisive[p.name] { // in small letters
+				here.breaks(fmt.Errorf("line %d: %.40q may be a property or a text: write a line break of a text as \\n", l.number, l.text))
+			}
 		case err != nil:
 			here.breaks(fmt.Errorf("line %d: %w", l.number, err))
 		case p.name == "BEGIN" && len(open) > maxDepth:

@@ -94,14 +94,9 @@ func (o occurrence) at(start moment, own *time.Location) occurrence {
 	return o
 }
 
-// isAmong reports whether the occurrence is left out. A date leaves out each occurrence of the day.
+// isAmong reports whether the occurrence is left out.
 func (o occurrence) isAmong(left []moment, own *time.Location) bool {
-	return slices.ContainsFunc(left, func(m moment) bool {
-		if m.isDate || o.start.isDate {
-			return m.dayFor(o.start, own) == o.start.day()
-		}
-		return m.instant(own) == o.start.instant(own)
-	})
+	return slices.ContainsFunc(left, func(m moment) bool { return m.names(o.start, own) })
 }
 
 // leftOut returns the excluded, moved and cancelled occurrences of a component. A moved occurrence leaves out none.

@@ -56,19 +56,18 @@ func (f *file) recurring(c *component, rule property, e timeline.Event, left []m
 	return []timeline.Event{e}, nil
 }
 
-// daysOf returns the days of excluded, moved and cancelled occurrences of an event with the given start. A time leaves out an
-// occurrence at this very time, and a date each occurrence of the day.
+// daysOf returns the days of excluded, moved and cancelled occurrences of an event with the given start.
 func (f *file) daysOf(left []moment, start moment) face.Listed {
 	if !f.budget.Spend(len(left)) {
 		return nil
 	}
 	var out []int64
 	for _, m := range left {
-		day := m.dayFor(start, f.own)
-		at := start
-		at.reading += (day - start.day()) * face.DaySeconds
-		if m.isDate || start.isDate || m.instant(f.own) == at.instant(f.own) {
-			out = append(out, day)
+		for _, day := range []int64{m.dayFor(start, f.own), m.day()} {
+			at := start
+			if at.reading += (day - start.day()) * face.DaySeconds; m.names(at, f.own) {
+				out = append(out, day)
+			}
 		}
 	}
 	return face.NewListed(out...)
@@ -87,6 +86,14 @@ func options(c *component, rule property, from int64) (*rrule.ROption, error) {
 		return nil, errors.New("there are several, where one is read: make an event of each")
 	case len(rule.value) > maxRule:
 		return nil, fmt.Errorf("has %d bytes, where at most %d are read", len(rule.value), maxRule)
+	}
+	seen := map[string]bool{}
+	for part := range strings.SplitSeq(strings.ToUpper(rule.value), ";") {
+		name, _, isPart := strings.Cut(part, "=")
+		if isPart && seen[name] {
+			return nil, fmt.Errorf("%.32s comes twice", name)
+		}
+		seen[name] = true
 	}
 	opt, err := rrule.StrToROption(strings.TrimRight(strings.ToUpper(rule.value), "; "))
 	if err != nil {

@@ -120,6 +120,7 @@ func TestUnreadableEventIsReportedWithItsLine(t *testing.T) {
 		{timed + "RRULE:FREQ=YEARLY;BYMONTH=13", `"bad", line 10: RRULE: bymonth must be between 1 and 12`},
 		{timed + "RRULE:FREQ=WEEKLY;BYDAY=1MO", `"bad", line 10: RRULE: BYDAY has a number only with FREQ=MONTHLY or YEARLY`},
 		{timed + "RRULE:FREQ=DAILY;COUNT=2;UNTIL=20370701", `"bad", line 10: RRULE: give COUNT or UNTIL, and not both`},
+		{timed + "RRULE:FREQ=DAILY;COUNT=9;COUNT=2", `"bad", line 10: RRULE: COUNT comes twice`},
 		{timed + "RRULE:nonsense", `"bad", line 10: RRULE: wrong format`},
 		{timed + "RRULE:FREQ=DAILY | RRULE:FREQ=WEEKLY", `"bad", line 10: RRULE: there are several, where one is read`},
 	} {

@@ -11,15 +11,15 @@ import (
 // are control characters). The other bytes are as in Latin-1.
 var windows1252 = []rune("€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ")
 
-// lineBreaks makes each line break a line feed. Some programs write a carriage return alone, or two before the line feed. folds takes out the breaks of folded
-// lines, which may lie within a character (RFC 5545, section 3.1).
+// lineBreaks makes each line break a line feed. Some programs write a carriage return alone, or two before the line feed. folds takes
+// out the breaks of folded lines, which may lie within a character (RFC 5545, section 3.1).
 var (
 	lineBreaks = strings.NewReplacer("\r\r\n", "\n", "\r\n", "\n", "\r", "\n")
 	folds      = strings.NewReplacer("\n ", "", "\n\t", "")
 )
 
-// decode returns a calendar file in UTF-8, but for folded characters, and its encoding if that was another one. A byte order mark
-// decides; without it, bytes that are not UTF-8 are Windows-1252, or Latin-1 if both are the same.
+// decode returns a calendar file in UTF-8, except for folded characters, and any other encoding of the file. A byte order mark
+// decides; without a mark, bytes other than UTF-8 are Windows-1252, or Latin-1 if both are the same.
 func decode(file string) (text, encoding string) {
 	switch {
 	case strings.HasPrefix(file, "\xef\xbb\xbf"):

@@ -55,6 +55,15 @@ func (m moment) dayFor(start moment, own *time.Location) int64 {
 	return face.FloorDiv(m.in(start.zone, own), face.DaySeconds)
 }
 
+// names reports whether the moment of an EXDATE or RECURRENCE-ID is an occurrence with the given start. A date names each occurrence
+// of the day. A time without a zone may be by the clock of the event, since some programs leave the zone out.
+func (m moment) names(start moment, own *time.Location) bool {
+	if m.isDate || start.isDate {
+		return m.dayFor(start, own) == start.day()
+	}
+	return m.instant(own) == start.instant(own) || m.zone == nil && m.reading == start.reading
+}
+
 // instantOf returns the instant of a reading of a zone's clock, in Unix seconds. A reading that comes twice is the first one, and a
 // skipped reading has the offset from before the gap (RFC 5545, section 3.3.5).
 func instantOf(reading int64, zone *time.Location) int64 {

@@ -24,11 +24,14 @@ const maxChanges = 1024
 
 // changesOf returns the clock changes of a VTIMEZONE that lists them, in order; nil: it has a rule without an end.
 func changesOf(zone *component, budget *face.Budget) (all []change, err error) {
-	for _, rule := range zone.children {
+	endless := func(rule *component) bool {
 		text := rule.text("RRULE")
-		if text != "" && !strings.Contains(text, "UNTIL=") && !strings.Contains(text, "COUNT=") {
-			return nil, nil
-		}
+		return text != "" && !strings.Contains(text, "UNTIL=") && !strings.Contains(text, "COUNT=")
+	}
+	if slices.ContainsFunc(zone.children, endless) {
+		return nil, nil
+	}
+	for _, rule := range zone.children {
 		var c change
 		if c.before, err = seconds(rule, "TZOFFSETFROM"); err != nil {
 			return nil, err
@@ -36,7 +39,7 @@ func changesOf(zone *component, budget *face.Budget) (all []change, err error) {
 		if c.next, err = seconds(rule, "TZOFFSETTO"); err != nil {
 			return nil, err
 		}
-		starts, err := startsOf(rule, text, c.before, budget)
+		starts, err := startsOf(rule, rule.text("RRULE"), c.before, budget)
 		if err != nil {
 			return nil, err
 		}

@@ -61,21 +61,35 @@ func (f *file) described(id string) (*time.Location, error) {
 				return loc, nil
 			}
 		}
-		for _, part := range slices.Concat([]*component{c}, c.children) {
-			if part.broken != nil {
-				return nil, fmt.Errorf("the time zone %.64q of line %d: %w", id, c.line, part.broken)
-			}
-		}
-		if changes, err := changesOf(c, f.budget); err == nil && len(changes) > 0 {
-			return listedZone(id, changes)
-		}
-		rules, err := posix(c)
-		if err != nil {
+		rules, changes, err := f.clock(c)
+		switch {
+		case err != nil:
 			return nil, fmt.Errorf("the time zone %.64q of line %d: %w", id, c.line, err)
+		case rules == "":
+			return listedZone(id, changes)
 		}
 		return locationOf(id, rules)
 	}
 	return nil, fmt.Errorf("the time zone %.64q is no IANA name, and the file has no VTIMEZONE of that name", id)
+}
+
+// clock returns the rules of a VTIMEZONE in the form of the variable TZ, or its listed clock changes. An unreadable part may be the
+// summer time.
+func (f *file) clock(zone *component) (rules string, changes []change, err error) {
+	for _, part := range slices.Concat([]*component{zone}, zone.children) {
+		if part.broken != nil {
+			return "", nil, part.broken
+		}
+	}
+	changes, err = changesOf(zone, f.budget)
+	if err == nil && len(changes) > 0 {
+		return "", changes, nil
+	}
+	if err != nil && len(zone.children) > 1 {
+		return "", nil, err
+	}
+	rules, err = posix(zone)
+	return rules, nil, err
 }
 
 //go:generate go run ./generate
@@ -106,6 +120,9 @@ func posix(c *component) (string, error) {
 		return "", fmt.Errorf("it has no STANDARD")
 	}
 	text, err := offsetOf("S", standard)
+	if err == nil && daylight != nil && standard.text("RRULE") != "" && daylight.text("RDATE") != "" {
+		return "", fmt.Errorf("it has a rule for STANDARD and a list for DAYLIGHT")
+	}
 	if err != nil || daylight == nil || daylight.text("RRULE") == "" || strings.Contains(daylight.text("RRULE"), "UNTIL") {
 		return text, err
 	}
