@@ -33,3 +33,18 @@ func TestErrorsOfTypicalMistakesNameTheField(t *testing.T) {
 		}
 	}
 }
+
+// Ontario, Norway and Bas-Rhin have codes that YAML reads as truth values and as a number.
+func TestCodesWithoutQuotesAreToBeQuoted(t *testing.T) {
+	for holidays, want := range map[string]string{
+		"{country: CA, subdivisions: [ON]}": `spec.holidays.subdivisions[0] must be of type string: "boolean": put it in quotes`,
+		"{country: NO}":                     `spec.holidays.country must be of type string: "boolean": put it in quotes`,
+		"{country: FR, subdivisions: [67]}": `spec.holidays.subdivisions[0] must be of type string: "number": put it in quotes`,
+	} {
+		manifest := "apiVersion: flyball.dev/v1alpha1\nkind: Calendar\nmetadata: {name: a}\nspec: {timeZone: UTC, holidays: " + holidays + "}\n"
+		_, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(manifest)}.Read()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", holidays, err, want)
+		}
+	}
+}

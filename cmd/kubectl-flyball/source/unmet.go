@@ -116,5 +116,8 @@ func wording(err error, kind string) (at, message string) {
 		at = word // the library names the parent, and at becomes the field itself
 	}
 	message = strings.TrimSuffix(strings.Replace(message, " in body", "", 1), ".")
+	if v.Code() == openapierrors.InvalidTypeCode && strings.Contains(message, "must be of type string") {
+		message += ": put it in quotes" // ON and NO without quotes are truth values in YAML, and 67 is a number
+	}
 	return at, strings.Replace(strings.TrimPrefix(message, "."), "is a forbidden property", "is no field of "+kind, 1)
 }

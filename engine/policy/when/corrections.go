@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/rickar/cal/v2"
-	"github.com/rickar/cal/v2/aa"
 	"github.com/rickar/cal/v2/ar"
 	"github.com/rickar/cal/v2/au"
 	"github.com/rickar/cal/v2/bg"
@@ -14,7 +13,6 @@ import (
 	"github.com/rickar/cal/v2/ch"
 	"github.com/rickar/cal/v2/de"
 	"github.com/rickar/cal/v2/dk"
-	"github.com/rickar/cal/v2/gb"
 	"github.com/rickar/cal/v2/nl"
 	"github.com/rickar/cal/v2/nz"
 	"github.com/rickar/cal/v2/sk"
@@ -139,30 +137,6 @@ func corrected(country, subdivision string, holidays []*cal.Holiday) (all []sour
 		}
 	}
 	return all
-}
-
-// alsaceMoselle returns the holidays of Alsace and Moselle: Code du travail, art. L3134-13. Good Friday is a holiday in
-// places with a Protestant church.
-func alsaceMoselle(national []*cal.Holiday) []*cal.Holiday {
-	return append(slices.Clone(national), easter("Vendredi saint", -2, false), aa.ChristmasDay2.Clone(&cal.Holiday{Name: "Saint-Étienne"}))
-}
-
-// northernIreland returns the bank holidays there: Banking and Financial Dealings Act 1971, Schedule 1, paragraph 3, and the
-// yearly proclamation of 12 July.
-func northernIreland() []*cal.Holiday {
-	return append(slices.Clone(gb.Holidays), yearly("St Patrick's Day", time.March, 17, &cal.Holiday{Observed: mondayAfter}),
-		yearly("Battle of the Boyne", time.July, 12, &cal.Holiday{Observed: mondayAfter}))
-}
-
-// scotland returns the bank holidays there: Banking and Financial Dealings Act 1971, Schedule 1, paragraph 2, and St
-// Andrew's Day Bank Holiday (Scotland) Act 2007. 15 June 2026 is by proclamation of 4 February 2026.
-func scotland() []*cal.Holiday {
-	all := slices.DeleteFunc(slices.Clone(gb.Holidays), func(h *cal.Holiday) bool { return h == gb.EasterMonday || h == gb.SummerHoliday })
-	second := yearly("2nd January", time.January, 2, &cal.Holiday{Observed: []cal.AltDay{
-		{Day: time.Saturday, Offset: 2}, {Day: time.Sunday, Offset: 2}, {Day: time.Monday, Offset: 1}}})
-	return append(all, second, gb.SummerHolidayScotland,
-		yearly("World Cup Bank Holiday", time.June, 15, &cal.Holiday{StartYear: 2026, EndYear: 2026}),
-		yearly("St Andrew's Day", time.November, 30, &cal.Holiday{StartYear: 2007, Observed: mondayAfter}))
 }
 
 // yearly returns a holiday on a day of the year.

@@ -75,12 +75,8 @@ var countries = map[string]country{
 	}},
 	"DK": {national: dk.Holidays},
 	"ES": {national: es.Holidays, subdivisions: regionsOf("ES", es.Holidays)},
-	"FR": {national: fr.Holidays, subdivisions: map[string][]*cal.Holiday{
-		"57": alsaceMoselle(fr.Holidays), "67": alsaceMoselle(fr.Holidays), "68": alsaceMoselle(fr.Holidays), "6AE": alsaceMoselle(fr.Holidays),
-	}},
-	"GB": {national: gb.Holidays, subdivisions: map[string][]*cal.Holiday{
-		"ENG": gb.Holidays, "WLS": gb.Holidays, "SCT": scotland(), "NIR": northernIreland(),
-	}},
+	"FR": {national: fr.Holidays, subdivisions: regionsOf("FR", fr.Holidays)},
+	"GB": {national: gb.Holidays, subdivisions: regionsOf("GB", gb.Holidays)},
 	"GR": {national: gr.Holidays},
 	"HR": {national: hr.Holidays},
 	"IE": {national: ie.Holidays},

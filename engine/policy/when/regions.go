@@ -8,12 +8,13 @@ import (
 	"github.com/rickar/cal/v2/br"
 	"github.com/rickar/cal/v2/ca"
 	"github.com/rickar/cal/v2/es"
+	"github.com/rickar/cal/v2/gb"
 )
 
-// regions are the holidays of regions of which the library has the whole country only.
-var regions = slices.Concat(spain, brazil, canada)
+// regions are the holidays of regions. The library has the whole country only.
+var regions = slices.Concat(spain, brazil, canada, alsaceMoselle, unitedKingdom)
 
-// regionsOf returns the holidays of a country for each of its regions, which corrections then change.
+// regionsOf returns the holidays of a country for each of its regions, before corrections.
 func regionsOf(country string, national []*cal.Holiday) map[string][]*cal.Holiday {
 	all := map[string][]*cal.Holiday{}
 	for _, r := range regions {
@@ -24,7 +25,7 @@ func regionsOf(country string, national []*cal.Holiday) map[string][]*cal.Holida
 	return all
 }
 
-// region returns a correction that adds holidays. The holidays are copies, since a holiday leads to its law.
+// region returns a correction with additional holidays. The holidays are copies, since a holiday leads to its law.
 func region(country, subdivision, law string, with ...*cal.Holiday) correction {
 	return correction{country: country, subdivision: subdivision, law: law, with: clones(with, nil)}
 }
@@ -42,7 +43,7 @@ func on(name string, month time.Month, day int) *cal.Holiday {
 	return yearly(name, month, day, &cal.Holiday{})
 }
 
-// in2026 returns a holiday of that year only.
+// in2026 returns a holiday of the year 2026 only.
 func in2026(name string, month time.Month, day int) *cal.Holiday {
 	return yearly(name, month, day, &cal.Holiday{StartYear: 2026, EndYear: 2026})
 }
@@ -55,7 +56,7 @@ func nthMonday(name string, month time.Month, nth int) *cal.Holiday {
 // afterSunday moves a holiday from Sunday to Monday.
 var afterSunday = []cal.AltDay{{Day: time.Sunday, Offset: 1}}
 
-// boe2026 has the holidays of all communities of Spain.
+// boe2026 is the law of communities of Spain whose decree was not read.
 const boe2026 = "Resolución de la Dirección General de Trabajo, fiestas laborales para 2026 (BOE-A-2025-21667)"
 
 // Holidays of several communities of Spain.
@@ -107,8 +108,8 @@ var spain = []correction{
 		on("San José", time.March, 19), on("San Juan", time.June, 24), on("Día de la Comunitat Valenciana", time.October, 9)),
 }
 
-// mondays returns the holidays of a community of Spain which moves holidays from Sunday to Monday, as art. 45 of Real Decreto
-// 2001/1983 has it without a decision of the community.
+// mondays returns the holidays of a community of Spain with holidays moved from Sunday to Monday, as art. 45 of Real Decreto
+// 2001/1983 says where the community decides nothing else.
 func mondays(subdivision, law string, own *cal.Holiday) correction {
 	moved := append(clones(append(slices.Clone(es.Holidays), own), afterSunday), maundyThursday.Clone(nil))
 	return correction{country: "ES", subdivision: subdivision, law: law, without: es.Holidays, with: moved}
@@ -165,8 +166,8 @@ var (
 	reconciliation = ca.NationalDayForTruthAndReconciliation
 )
 
-// canada are the provinces and territories: their acts on employment, which hold for most people, where the country's own list is
-// that of the Canada Labour Code. Most acts leave the day in lieu of a Saturday or Sunday to the employer.
+// canada are the provinces and territories. Their acts on employment hold for most people, and the Canada Labour Code, with the
+// holidays of the whole country, for some industries. Most acts leave the day in lieu of a Saturday or Sunday to the employer.
 var canada = []correction{
 	province("AB", "Employment Standards Code (AB), general holidays", nil, familyDay, ca.VictoriaDay,
 		ca.ThanksgivingDay, ca.RemembranceDay),
@@ -203,4 +204,31 @@ func province(subdivision, law string, lieu []cal.AltDay, others ...*cal.Holiday
 	}
 	canadaDay := ca.CanadaDay.Clone(&cal.Holiday{Observed: append(slices.Clone(afterSunday), lieu...)})
 	return correction{country: "CA", subdivision: subdivision, law: law, without: ca.Holidays, with: append(clones(all, lieu), canadaDay)}
+}
+
+// alsaceMoselle are the departments with the local law, and Alsace as a whole. Good Friday is a holiday in places with a
+// Protestant church.
+var alsaceMoselle = []correction{localLaw("57"), localLaw("67"), localLaw("68"), localLaw("6AE")}
+
+func localLaw(subdivision string) correction {
+	return region("FR", subdivision, "Code du travail, art. L3134-13", easter("Vendredi saint", -2, false),
+		on("Saint-Étienne", time.December, 26))
+}
+
+const bankHolidays = "Banking and Financial Dealings Act 1971, Schedule 1"
+
+// unitedKingdom are the parts with bank holidays of their own; the library's list of the country is for England and Wales.
+var unitedKingdom = []correction{
+	region("GB", "ENG", bankHolidays),
+	region("GB", "WLS", bankHolidays),
+	region("GB", "NIR", bankHolidays+"; proclamation of 12 July",
+		yearly("St Patrick's Day", time.March, 17, &cal.Holiday{Observed: mondayAfter}),
+		yearly("Battle of the Boyne", time.July, 12, &cal.Holiday{Observed: mondayAfter})),
+	{country: "GB", subdivision: "SCT",
+		law:     bankHolidays + "; St Andrew's Day Bank Holiday (Scotland) Act 2007; proclamation of 4 February 2026",
+		without: []*cal.Holiday{gb.EasterMonday, gb.SummerHoliday},
+		with: []*cal.Holiday{gb.SummerHolidayScotland, in2026("World Cup Bank Holiday", time.June, 15),
+			yearly("2nd January", time.January, 2, &cal.Holiday{Observed: []cal.AltDay{
+				{Day: time.Saturday, Offset: 2}, {Day: time.Sunday, Offset: 2}, {Day: time.Monday, Offset: 1}}}),
+			yearly("St Andrew's Day", time.November, 30, &cal.Holiday{StartYear: 2007, Observed: mondayAfter})}},
 }
