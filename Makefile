@@ -28,7 +28,7 @@ try: ## Show the pages of the demo's week on manifests alone, without a control 
 	@echo "== building kubectl-flyball (a minute or two the first time, seconds later)"
 	@$(GO) build -o $(BIN)/ ./cmd/kubectl-flyball
 	@echo "== the pages of the demo's week, on manifests alone; Ctrl-C ends them, and make demo shows the same on a live control plane"
-	@exec $(BIN)/kubectl-flyball ui --offline -f test/demo/manifests -f samples/calendars -n shop $(TRY_FLAGS)
+	@exec $(BIN)/kubectl-flyball ui --offline test/demo/manifests --offline samples/calendars -n shop $(TRY_FLAGS)
 
 .PHONY: demo
 demo: ## Show a week of schedules in a few minutes, on a local control plane (or, with CLUSTER=mine, on the cluster of KUBECONFIG).

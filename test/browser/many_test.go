@@ -36,7 +36,7 @@ func manyTargets() string {
 
 var _ = Describe("A browser with 2,000 targets", func() {
 	It("gets the rows of a group on demand, and scrolls through all groups", func() {
-		v := visit("alice", "-A", "--offline", "-f", manyTargets())
+		v := visit("alice", "-A", "--offline", manyTargets())
 		rows := func() int { return eval[int](v, `document.querySelectorAll(".group .name a").length`) }
 		Expect(v.text()).To(ContainSubstring("of 2000 targets"))
 		Expect(eval[int](v, `document.querySelectorAll(".group").length`)).To(Equal(many))

@@ -12,7 +12,7 @@ import (
 var _ = Describe("The page of recommendations", func() {
 	It("shows the recommended requests beside the present ones, with the history as a picture and as text", func() {
 		data := filepath.Join(env.Root, "cmd", "kubectl-flyball", "cli", "testdata")
-		v := visit("alice", "-n", "shop", "--offline", "-f", filepath.Join(data, "tuned"), "--usage", filepath.Join(data, "usage", "web.csv"))
+		v := visit("alice", "-n", "shop", "--offline", filepath.Join(data, "tuned"), "--usage", filepath.Join(data, "usage", "web.csv"))
 		v.do(chromedp.Click(`nav a[href^="/tuning"]`), chromedp.WaitVisible(`input[name=object]`),
 			chromedp.SendKeys(`input[name=object]`, "deployment/web\r"), chromedp.WaitVisible(`.plot svg`))
 		Expect(v.text()).To(And(ContainSubstring("app cpu"), ContainSubstring("864 samples")))

@@ -20,7 +20,7 @@ func weekReport(ctx context.Context, root, dir string, begin time.Time) (string,
 		return "", fmt.Errorf("make the file of the report: %w", err)
 	}
 	var errOut strings.Builder
-	code := cli.Run(ctx, []string{"report", "--offline", "-n", namespace, "-f", filepath.Join(root, "test", "demo", "manifests"), "-f",
+	code := cli.Run(ctx, []string{"report", "-n", namespace, "--offline", filepath.Join(root, "test", "demo", "manifests"), "--offline",
 		filepath.Join(root, "samples", "calendars"), "--from", begin.Format(time.RFC3339), "--time-zone", begin.Location().String(), "-o",
 		"html"},
 		cli.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: &errOut},

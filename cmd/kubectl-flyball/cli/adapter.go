@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,15 +65,12 @@ runs them and writes their golden files.`,
 
 // definitions returns the CustomResourceDefinitions of files or of the cluster.
 func (s *session) definitions(ctx context.Context, files []string) ([][]byte, error) {
-	if len(files) > 0 {
+	if files = append(files, s.world...); len(files) > 0 {
 		m, err := s.files(files, "").Read()
 		if err != nil {
 			return nil, err
 		}
 		return slices.DeleteFunc(m.Others, func(raw []byte) bool { return gjson.GetBytes(raw, "kind").Str != "CustomResourceDefinition" }), nil
-	}
-	if s.offline {
-		return nil, errors.New("--offline needs the CustomResourceDefinition: give -f FILE")
 	}
 	cluster, err := s.cluster()
 	if err != nil {
@@ -100,22 +96,23 @@ func (s *session) readAdapter(file string) (*v1alpha1.Adapter, *adapter.Adapter,
 }
 
 func newAdapterCheck(s *session) *cobra.Command {
-	return &cobra.Command{
+	specOnly := false
+	cmd := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check an adapter: the spec, and against a cluster the paths, types, /scale and your own rights",
 		Long: `Checks an adapter: whether the spec compiles, with the line of each fault; and against a cluster whether the kind is served, each path
 has the right type in the schema, a used /scale exists, and you have the rights of an author of the adapter.
 
 Exit codes: 0 no fault, 1 a fault.`,
-		Example: "  kubectl flyball adapter check adapter.yaml\n  kubectl flyball adapter check --offline adapter.yaml",
+		Example: "  kubectl flyball adapter check adapter.yaml\n  kubectl flyball adapter check --spec-only adapter.yaml",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			_, compiled, err := s.readAdapter(args[0])
 			if err != nil {
 				return err
 			}
-			c := draft.CheckOf(compiled, s.offline)
-			if !s.offline {
+			c := draft.CheckOf(compiled, specOnly)
+			if !specOnly {
 				config, err := s.restConfig()
 				if err != nil {
 					return err
@@ -127,6 +124,8 @@ Exit codes: 0 no fault, 1 a fault.`,
 			return answer(s.print(c), len(c.Problems) > 0, exitError)
 		},
 	}
+	cmd.Flags().BoolVar(&specOnly, "spec-only", false, "Only the spec; ask no cluster")
+	return cmd
 }
 
 func newAdapterTry(s *session) *cobra.Command {
@@ -137,7 +136,7 @@ func newAdapterTry(s *session) *cobra.Command {
 		Long: "Puts an object to sleep by an adapter, and wakes the object, in memory, and shows both patches. Nothing is written.\n\nExit " +
 			"codes: 0 waking restores the object, 1 a difference remains, or an error.",
 		Example: "  kubectl flyball adapter try adapter.yaml raycluster/demo\n  kubectl flyball adapter try adapter.yaml raycluster/demo " +
-			"--offline -f object.yaml",
+			"-f object.yaml",
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, _, err := s.readAdapter(args[0])
@@ -155,18 +154,18 @@ func newAdapterTry(s *session) *cobra.Command {
 			return answer(s.print(trial), !trial.Restored, exitError)
 		},
 	}
-	m.addFlags(cmd, "With --offline: the manifest of the object")
+	m.addFlags(cmd, "Manifest of the object, instead of the object in the cluster")
 	return cmd
 }
 
 // calls reports whether a name given by the user means the kind of an adapter. The name may be the kind, the plural, or
-// a short name known to the cluster.
-func (s *session) calls(a *v1alpha1.Adapter, name string) bool {
+// a short name known to the cluster, unless the object comes from files.
+func (s *session) calls(a *v1alpha1.Adapter, name string, fromFiles bool) bool {
 	resource := schema.ParseGroupResource(a.Name)
 	if strings.EqualFold(name, a.Spec.Target.Kind) || strings.EqualFold(name, resource.Resource) || strings.EqualFold(name, a.Name) {
 		return true
 	}
-	if s.offline {
+	if fromFiles {
 		return false
 	}
 	mapper, err := s.config.ToRESTMapper()
@@ -179,12 +178,13 @@ func (s *session) calls(a *v1alpha1.Adapter, name string) bool {
 
 // objectFor reads one object of an adapter's kind. The adapter does not have to be applied to the cluster.
 func (s *session) objectFor(ctx context.Context, a *v1alpha1.Adapter, arg string, files []string) ([]byte, error) {
+	files = append(files, s.world...)
 	kind, name, ok := strings.Cut(arg, "/")
-	if !ok || !s.calls(a, kind) {
+	if !ok || !s.calls(a, kind, len(files) > 0) {
 		return nil, fmt.Errorf("%q is no object of the adapter's kind: give %s/NAME", arg, strings.ToLower(a.Spec.Target.Kind))
 	}
 	namespace := s.namespace()
-	if s.offline {
+	if len(files) > 0 {
 		m, err := s.files(files, namespace).Read()
 		if err != nil {
 			return nil, err

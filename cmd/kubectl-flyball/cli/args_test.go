@@ -15,7 +15,7 @@ func TestUsageErrorsAreInPlainWords(t *testing.T) {
 		t.Run(strings.Join(path, " "), func(t *testing.T) {
 			for name, more := range map[string][]string{
 				"no arguments": nil, "too many": {"a", "b", "c"}, "unknown flag": {"--wrong"}, "short flag": {"-q"}, "no value": {"--time-zone"},
-				"no boolean": {"--offline=perhaps"},
+				"no boolean": {"--no-color=perhaps"},
 			} {
 				got := outcome(t, "", append(path, more...)...)
 				for _, raw := range []string{"arg(s)", "unknown flag", "unknown shorthand", "unknown command", "flag needs", "invalid argument",

@@ -26,8 +26,7 @@ const (
 type canIVerb struct {
 	*session
 	manifests
-	world []string
-	when  string
+	when string
 	// halfSeen is true if the verdict could be different because some objects could not be read for lack of rights.
 	halfSeen bool
 }
@@ -42,7 +41,7 @@ the code of the admission webhook. Policies and objects are read with your own r
 suffice, the readable part is judged, and an allowed change ends with exit code 2.
 
 ACTION is one or more of create, delete, rollout and scale, with commas between. Each action is judged for each object. With
--f, the changes that applying the manifests would make are judged. Offline, --world has the manifests of policies and objects.
+-f, the changes that applying the manifests would make are judged.
 
 RBAC rights are not checked: kubectl auth can-i answers that.
 
@@ -61,15 +60,11 @@ Calendar. A pipeline that goes on only after 0 fails closed.`,
 		RunE:        func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 	}
 	v.addFlags(cmd, "Manifests to judge as if they were applied")
-	cmd.Flags().StringSliceVar(&v.world, "world", nil, "With --offline: manifests of policies and objects to judge by")
 	cmd.Flags().StringVar(&v.when, "at", "now", "Instant of the change")
 	return cmd
 }
 
 func (v *canIVerb) run(ctx context.Context, args []string) error {
-	if (len(v.world) > 0) != v.offline {
-		return errors.New("give both --offline and --world DIR (the manifests to judge by), or neither to judge by the cluster")
-	}
 	at, err := v.at("at", v.when)
 	if err != nil {
 		return err
@@ -104,7 +99,7 @@ func (v *canIVerb) judgeActions(ctx context.Context, actions, objects []string, 
 	if err != nil {
 		return nil, err
 	}
-	w, targets, err := v.aroundAll(ctx, objects, v.world)
+	w, targets, err := v.aroundAll(ctx, objects)
 	if err != nil {
 		return nil, err
 	}
@@ -173,14 +168,14 @@ func (v *canIVerb) worldOf(ctx context.Context, namespace string, m *source.Mani
 	}
 	kinds := m.OtherKinds()
 	q := source.Query{Namespace: namespace, Kinds: kinds, Namespaces: brought}
-	w, err := v.load(ctx, q, v.world)
-	if err != nil || v.offline {
+	w, err := v.load(ctx, q)
+	if err != nil || v.offline() {
 		return w, err
 	}
 	for _, gk := range w.Governing() {
 		if slices.Contains(kinds, gk) {
 			q.Kinds = nil
-			return v.load(ctx, q, nil)
+			return v.load(ctx, q)
 		}
 	}
 	return w, nil

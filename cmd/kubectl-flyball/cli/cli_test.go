@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 var now = time.Date(2037, 5, 13, 19, 0, 0, 0, time.UTC)
 
 // demo has the flags that use a copy of the demo's manifests.
-const demo = "--offline -f testdata/shop -n shop"
+const demo = "--offline testdata/shop -n shop"
 
 // outcome returns the output and the exit code of a command line.
 func outcome(t *testing.T, stdin string, args ...string) string {
@@ -104,8 +104,7 @@ func TestCommandsMatchGoldenFiles(t *testing.T) {
 			}
 			t.Run(verb+"/"+name, func(t *testing.T) {
 				args = strings.ReplaceAll(args, "DEMO", demo)
-				args = strings.ReplaceAll(args, "TUNED", "--offline -f testdata/tuned -n shop")
-				args = strings.ReplaceAll(args, "WORLD", strings.ReplaceAll(demo, "-f ", "--world "))
+				args = strings.ReplaceAll(args, "TUNED", "--offline testdata/tuned -n shop")
 				fields := strings.Fields(args)
 				if !strings.Contains(args, "--time-zone") && !strings.Contains(args, "__complete") {
 					fields = append(fields, "--time-zone=Europe/Berlin")

@@ -33,7 +33,7 @@ func (s *session) suggestions() complete.Session {
 		Ready: func() error { return s.complete("") }, Load: s.read, Namespace: s.namespace, OwnFormat: moreFormats,
 		Kubeconfig: func() (clientcmdapi.Config, error) { return s.config.ToRawKubeConfigLoader().RawConfig() },
 		Cluster: func() *source.Cluster {
-			if s.offline {
+			if s.offline() {
 				return nil
 			}
 			if cluster, err := s.cluster(); err == nil {

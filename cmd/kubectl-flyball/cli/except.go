@@ -14,7 +14,6 @@ import (
 
 type exceptVerb struct {
 	*session
-	manifests
 	spec       except.ExceptionSpec
 	allow      []string
 	from, span string
@@ -38,7 +37,6 @@ To make an exception takes the verb except besides the right to create the excep
 		ValidArgsFunction: s.completeObjects,
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 	}
-	v.addFlags(cmd, offlineFiles+"; nothing is written then")
 	flags := cmd.Flags()
 	flags.StringSliceVar(&v.allow, "allow", nil, "Actions to allow: create, delete, rollout, scale")
 	flags.StringVar(&v.from, "from", "now", "Instant at which it begins")
@@ -65,7 +63,7 @@ func (v *exceptVerb) run(ctx context.Context, args []string) error {
 	}
 	namespace := v.namespace()
 	v.spec.Namespace = namespace
-	w, err := v.load(ctx, source.Query{Namespace: namespace}, v.paths)
+	w, err := v.load(ctx, source.Query{Namespace: namespace})
 	if err != nil {
 		return err
 	}
@@ -81,7 +79,7 @@ func (v *exceptVerb) run(ctx context.Context, args []string) error {
 		return err
 	}
 	v.showNotes(w)
-	preview.DryRun = v.dryRun || v.offline
+	preview.DryRun = v.dryRun || v.offline()
 	if why := preview.Useless(); why != "" {
 		return fmt.Errorf("the exception would lift nothing, so it is not made: %s", why)
 	}

@@ -15,7 +15,6 @@ import (
 
 type explainVerb struct {
 	*session
-	manifests
 	when string
 }
 
@@ -37,12 +36,11 @@ If --at is in the future, the time until then is simulated first (at most five w
 hypothetical: the present policies and objects, applied to that time.`,
 		Example: "  kubectl flyball explain deployment/web\n  kubectl flyball explain schedule/office-hours\n  kubectl flyball " +
 			"explain calendar/company\n  kubectl flyball " +
-			"explain sts/db --at 2037-05-11T21:00\n  kubectl flyball explain --offline -f manifests/ deployment/web",
+			"explain sts/db --at 2037-05-11T21:00\n  kubectl flyball explain --offline manifests/ deployment/web",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: v.completeArg,
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args[0]) },
 	}
-	v.addFlags(cmd, offlineFiles)
 	cmd.Flags().StringVar(&v.when, "at", "now", "Instant to explain")
 	return cmd
 }
@@ -68,7 +66,7 @@ func (v *explainVerb) run(ctx context.Context, arg string) error {
 			return err
 		}
 	}
-	w, target, err := v.around(ctx, arg, v.paths)
+	w, target, err := v.around(ctx, arg)
 	if err != nil {
 		return err
 	}
@@ -90,8 +88,8 @@ func (v *explainVerb) run(ctx context.Context, arg string) error {
 }
 
 // around loads the objects that are needed to decide about one target.
-func (s *session) around(ctx context.Context, arg string, files []string) (*source.World, source.Target, error) {
-	w, targets, err := s.aroundAll(ctx, []string{arg}, files)
+func (s *session) around(ctx context.Context, arg string) (*source.World, source.Target, error) {
+	w, targets, err := s.aroundAll(ctx, []string{arg})
 	if err != nil {
 		return w, source.Target{}, err
 	}
@@ -99,8 +97,8 @@ func (s *session) around(ctx context.Context, arg string, files []string) (*sour
 }
 
 // aroundAll loads the objects that are needed to decide about targets, and prints a note about missing rights.
-func (s *session) aroundAll(ctx context.Context, args []string, files []string) (*source.World, []source.Target, error) {
-	w, targets, err := s.readAround(ctx, args, files)
+func (s *session) aroundAll(ctx context.Context, args []string) (*source.World, []source.Target, error) {
+	w, targets, err := s.readAround(ctx, args)
 	if err == nil {
 		s.noteMissing(w.Unseen)
 	}
@@ -109,10 +107,13 @@ func (s *session) aroundAll(ctx context.Context, args []string, files []string) 
 
 // readAround reads the objects that are needed to decide about targets: objects of the targets' kinds, of the kinds
 // that govern other objects, and of the kinds that the targets govern.
-func (s *session) readAround(ctx context.Context, args []string, files []string) (*source.World, []source.Target, error) {
+func (s *session) readAround(ctx context.Context, args []string) (*source.World, []source.Target, error) {
 	namespace := s.namespace()
-	q := source.Query{Namespace: namespace, PoliciesOnly: !s.offline}
-	w, err := s.read(ctx, q, files)
+	q := source.Query{Namespace: namespace, PoliciesOnly: !s.offline()}
+	if s.offline() {
+		q.Namespace = "" // an owner and its objects have different namespaces
+	}
+	w, err := s.read(ctx, q)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -125,11 +126,11 @@ func (s *session) readAround(ctx context.Context, args []string, files []string)
 		}
 		targets, kinds = append(targets, target), append(append(kinds, target.GroupKind), w.Followed(target.GroupKind)...)
 	}
-	if s.offline {
+	if s.offline() {
 		return w, targets, nil
 	}
 	q.PoliciesOnly, q.Kinds = false, kinds
-	if w, err = s.read(ctx, q, files); err != nil {
+	if w, err = s.read(ctx, q); err != nil {
 		return nil, nil, err
 	}
 	for _, target := range targets {
@@ -142,7 +143,7 @@ func (s *session) readAround(ctx context.Context, args []string, files []string)
 		}
 	}
 	if len(q.Kinds) > len(kinds) {
-		if w, err = s.read(ctx, q, files); err != nil {
+		if w, err = s.read(ctx, q); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -152,7 +153,7 @@ func (s *session) readAround(ctx context.Context, args []string, files []string)
 
 // explainCalendar explains a Calendar.
 func (v *explainVerb) explainCalendar(ctx context.Context, name string) error {
-	w, err := v.load(ctx, source.Query{Namespace: v.namespace(), PoliciesOnly: true}, v.paths)
+	w, err := v.load(ctx, source.Query{Namespace: v.namespace(), PoliciesOnly: true})
 	if err != nil {
 		return err
 	}
@@ -179,7 +180,7 @@ func (s *session) withOwners(ctx context.Context, w *source.World, q source.Quer
 		return w, err
 	}
 	q.Namespace, q.Kinds = "", append(slices.Clone(q.Kinds), kinds...)
-	all, err := s.read(ctx, q, nil)
+	all, err := s.read(ctx, q)
 	if missing := (source.MissingRights)(nil); errors.As(err, &missing) {
 		w.Note("owners and their objects in other namespaces are not known, because you may not list them")
 		return w, nil
@@ -190,7 +191,7 @@ func (s *session) withOwners(ctx context.Context, w *source.World, q source.Quer
 // explainPolicy explains a policy. It returns false if an adapter has a kind of the same name. In this case the
 // argument means an object.
 func (v *explainVerb) explainPolicy(ctx context.Context, arg string, id workload.Policy) (bool, error) {
-	w, err := v.load(ctx, source.Query{Namespace: id.Namespace}, v.paths)
+	w, err := v.load(ctx, source.Query{Namespace: id.Namespace})
 	if err != nil {
 		return true, err
 	}

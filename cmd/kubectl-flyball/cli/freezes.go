@@ -11,7 +11,6 @@ import (
 
 type freezesVerb struct {
 	*session
-	manifests
 	from, span string
 }
 
@@ -35,7 +34,6 @@ with -A for everything; the gaps in which nothing denies changes; and the times 
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 	}
 	v.addAllFlag(cmd)
-	v.addFlags(cmd, offlineFiles)
 	cmd.Flags().StringVar(&v.from, "from", "now", "Instant to begin at")
 	cmd.Flags().StringVar(&v.span, "for", "28d", "How long: a span such as 12h or 28d")
 	return cmd
@@ -50,11 +48,11 @@ func (v *freezesVerb) run(ctx context.Context, args []string) error {
 	var w *source.World
 	if len(args) == 1 {
 		var target source.Target
-		if w, target, err = v.around(ctx, args[0], v.paths); err == nil {
+		if w, target, err = v.around(ctx, args[0]); err == nil {
 			o.Target = target.Ref
 		}
 	} else {
-		w, err = v.load(ctx, source.Query{Namespace: o.Namespace, PoliciesOnly: !v.offline}, v.paths)
+		w, err = v.load(ctx, source.Query{Namespace: o.Namespace, PoliciesOnly: !v.offline()})
 	}
 	if err != nil {
 		return err

@@ -16,14 +16,14 @@ func TestHostileFiles(t *testing.T) {
 		bomb += fmt.Sprintf("%c: &%c [%s]\n", c, c, strings.Repeat(fmt.Sprintf("*%c, ", c-1), 9))
 	}
 	verbs := []string{
-		"status --offline -f FILE", "targets --offline -f FILE", "pause schedule/nights --offline -f FILE",
-		"resume schedule/nights --offline -f FILE", "explain deployment/web --offline -f FILE", "plan --offline -f FILE", "plan DEMO --edit FILE",
-		"can-i rollout deployment/web --offline --world FILE", "can-i -f FILE WORLD", "freezes --offline -f FILE",
-		"wake deployment/web --for 1h --offline -f FILE", "sleep deployment/web --for 1h --offline -f FILE",
-		"except deployment/web --allow rollout --for 1h --reason x --offline -f FILE", "adapter new gizmo -f FILE",
-		"adapter check FILE --offline",
-		"adapter try testdata/edits/gizmo-adapter.yaml gizmo/a --offline -f FILE", "adapter rbac FILE", "migrate --offline -f FILE",
-		"doctor --offline -f FILE", "report --offline -f FILE", "ui --offline --no-browser -f FILE",
+		"status --offline FILE", "targets --offline FILE", "pause schedule/nights --offline FILE",
+		"resume schedule/nights --offline FILE", "explain deployment/web --offline FILE", "plan --offline FILE", "plan DEMO -f FILE",
+		"can-i rollout deployment/web --offline FILE", "can-i -f FILE DEMO", "freezes --offline FILE",
+		"wake deployment/web --for 1h --offline FILE", "sleep deployment/web --for 1h --offline FILE",
+		"except deployment/web --allow rollout --for 1h --reason x --offline FILE", "adapter new gizmo -f FILE",
+		"adapter check FILE --spec-only",
+		"adapter try testdata/edits/gizmo-adapter.yaml gizmo/a -f FILE", "adapter rbac FILE", "migrate --offline FILE",
+		"doctor --offline FILE", "report --offline FILE", "ui --no-browser --offline FILE",
 	}
 	for name, text := range map[string]string{
 		"aliases":   "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n" + bomb,
@@ -40,7 +40,7 @@ func TestHostileFiles(t *testing.T) {
 		}
 		for _, line := range verbs {
 			t.Run(name+"/"+line, func(t *testing.T) {
-				line = strings.NewReplacer("DEMO", demo, "WORLD", strings.ReplaceAll(demo, "-f ", "--world "), "FILE", file).Replace(line)
+				line = strings.NewReplacer("DEMO", demo, "FILE", file).Replace(line)
 				got := outcome(t, "", strings.Fields(line)...)
 				if strings.HasPrefix(got, "exit code 0") || !strings.Contains(got, "--- standard error\nerror: "+file) ||
 					strings.Contains(got, "\x1b") || strings.Contains(got, "--- standard output") {
@@ -64,10 +64,10 @@ func TestTooLarge(t *testing.T) {
 	if err := made.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := outcome(t, "", "status", "--offline", "-f", file); !strings.Contains(got, file+": it has more than 64 MiB") {
+	if got := outcome(t, "", "status", "--offline", file); !strings.Contains(got, file+": it has more than 64 MiB") {
 		t.Errorf("%.600s", got)
 	}
-	if got := outcome(t, "", "status", "--offline", "-f", "/dev/zero"); !strings.Contains(got, "/dev/zero: it has more than 64 MiB") {
+	if got := outcome(t, "", "status", "--offline", "/dev/zero"); !strings.Contains(got, "/dev/zero: it has more than 64 MiB") {
 		t.Errorf("%.600s", got)
 	}
 }
@@ -79,7 +79,7 @@ func TestManyFaults(t *testing.T) {
 		text += fmt.Sprintf("- {apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {name: s%d, namespace: shop}, spec: {upscal: x}}\n",
 			i)
 	}
-	got := outcome(t, text, "status", "--offline", "-f", "-")
+	got := outcome(t, text, "status", "--offline", "-")
 	if strings.Count(got, "\n") > 60 || !strings.Contains(got, "-:4: spec.upscal is no field of Schedule") || !strings.Contains(got, "more") {
 		t.Errorf("%.2000s", got)
 	}
@@ -97,11 +97,11 @@ func TestManyPolicies(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "many.yaml"), []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := outcome(t, "", "status", "--offline", "-f", dir, "-n", "shop", "-o", "name"); strings.Count(got,
+	if got := outcome(t, "", "status", "--offline", dir, "-n", "shop", "-o", "name"); strings.Count(got,
 		"schedule.flyball.dev/") != 1000 {
 		t.Errorf("%.600s", got)
 	}
-	if got := outcome(t, "", "explain", "deployment/web", "--offline", "-f", dir, "-f", "testdata/shop/workloads.yaml", "-n",
+	if got := outcome(t, "", "explain", "deployment/web", "--offline", dir, "--offline", "testdata/shop/workloads.yaml", "-n",
 		"shop"); !strings.Contains(got, "because of Schedule/shop/s0") {
 		t.Errorf("%.600s", got)
 	}

@@ -57,7 +57,7 @@ The server itself needs only the right to create tokenreviews.`,
 
 func (v *inClusterVerb) run(ctx context.Context) error {
 	switch {
-	case v.offline:
+	case v.offline():
 		return errors.New("--offline: the pages for many people need a cluster that knows their tokens")
 	case v.certFile == "" || v.keyFile == "":
 		return errors.New("give --tls-cert-file and --tls-private-key-file: people send tokens, which nobody else may read")

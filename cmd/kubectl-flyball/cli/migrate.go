@@ -47,7 +47,7 @@ alone. Without --apply it is a dry run, which treats the printed policies as app
 state. A field that was changed since stays. A second run finds nothing to do.
 
 Exit codes: 0 nothing is left behind, 1 an error, 2 something is left behind, or was not written.`, strings.Join(migrate.Names(tools.All()), ", ")),
-		Example: "  kubectl flyball migrate -A > flyball.yaml\n  kubectl flyball migrate kube-green --offline -f manifests/\n  kubectl " +
+		Example: "  kubectl flyball migrate -A > flyball.yaml\n  kubectl flyball migrate kube-green --offline manifests/\n  kubectl " +
 			"flyball migrate lightsout -A --take-over\n  kubectl flyball migrate lightsout -A --take-over --apply",
 		ValidArgs: migrate.Names(tools.All()),
 		RunE:      func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
@@ -67,10 +67,8 @@ func (v *migrateVerb) run(ctx context.Context, args []string) error {
 		return errors.New("--apply goes with --take-over; without it, apply the printed objects with kubectl apply -f -")
 	case v.apply && v.dryRun:
 		return errors.New("--apply writes and --dry-run does not: give one of them")
-	case v.apply && v.offline:
+	case v.apply && v.offline():
 		return errors.New("--apply writes to a cluster: leave --offline away")
-	case v.offline && len(v.paths) == 0:
-		return errors.New("--offline needs manifests to work from: give -f DIR")
 	}
 	if v.tools, err = migrate.Pick(tools.All(), args); err != nil {
 		return err
@@ -97,17 +95,18 @@ func (v *migrateVerb) run(ctx context.Context, args []string) error {
 // adapters of this world are used.
 func (v *migrateVerb) read(ctx context.Context) (*migrate.Input, world.Lists, error) {
 	namespace := v.namespace()
-	in := &migrate.Input{Files: len(v.paths) > 0}
+	files := append(v.paths, v.world...)
+	in := &migrate.Input{Files: len(files) > 0}
 	var m *source.Manifests
 	if in.Files {
 		var err error
-		if m, err = v.files(v.paths, namespace).Read(); err != nil {
+		if m, err = v.files(files, namespace).Read(); err != nil {
 			return nil, world.Lists{}, err
 		}
 		in.Objects = v.objectsOf(m, namespace)
 	}
-	if v.offline {
-		w, err := v.files(v.paths, namespace).World(m)
+	if v.offline() {
+		w, err := v.files(files, namespace).World(m)
 		if err != nil {
 			return nil, world.Lists{}, err
 		}

@@ -20,7 +20,6 @@ const fieldManager = "kubectl-flyball"
 // orderVerb is one of the verbs wake, sleep and hold.
 type orderVerb struct {
 	*session
-	manifests
 	order    override.Order
 	selector string
 	wait     bool
@@ -84,7 +83,6 @@ func (v *orderVerb) command(verb, short, long, example string) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 		ValidArgsFunction: v.completePlaces,
 	}
-	v.addFlags(cmd, offlineFiles+"; nothing is written then")
 	flags := cmd.Flags()
 	flags.StringVarP(&v.selector, "selector", "l", "", "In place of TARGETs: the objects of the namespace with these labels")
 	flags.StringVar(&v.order.Span, "for", "", "How long: a span such as 2h or 1d")
@@ -111,7 +109,7 @@ func (v *orderVerb) run(ctx context.Context, args []string) error {
 	if slices.ContainsFunc(args, override.ReachesAll) {
 		q.Namespace = ""
 	}
-	w, err := v.load(ctx, q, v.paths)
+	w, err := v.load(ctx, q)
 	if err != nil {
 		return v.blindly(ctx, args, namespace, err)
 	}
@@ -131,7 +129,7 @@ func (v *orderVerb) run(ctx context.Context, args []string) error {
 		return err
 	}
 	v.showNotes(w)
-	if effect.DryRun = v.dryRun || v.offline; effect.DryRun {
+	if effect.DryRun = v.dryRun || v.offline(); effect.DryRun {
 		return v.show(effect)
 	}
 	cluster, err := v.cluster()

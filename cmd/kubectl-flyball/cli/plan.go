@@ -28,7 +28,6 @@ type planVerb struct {
 	from, span string
 	selector   string
 	remove     bool
-	edits      []string
 }
 
 func newPlan(s *session) *cobra.Command {
@@ -53,22 +52,18 @@ name the affected policies.
 With -f, policies and adapters from files are added to the present policies, or replace them (with --delete, remove them), and the
 difference is shown.
 
-Offline, -f has the manifests of the world, and --edit the manifests of the edit.
-
 Exit codes: 0 nothing changes, 1 an error, 2 something changes.`,
 		Example: "  kubectl flyball plan --for 7d\n  kubectl flyball plan -A -f schedule.yaml\n  kubectl flyball plan --offline " +
-			"-f manifests/ --edit schedule.yaml",
+			"manifests/ -f schedule.yaml",
 		ValidArgsFunction: s.completeTargets,
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 	}
 	v.addAllFlag(cmd)
-	v.addFlags(cmd, "Policies and adapters to plan with, as if they were applied; with --offline, the manifests of the world")
-	cmd.Flags().StringSliceVar(&v.edits, "edit", nil, "With --offline: policies and adapters to plan with, as if they were applied")
-	cmd.Flags().BoolVar(&v.remove, "delete", false, "The policies and adapters of the edit are deleted instead")
+	v.addFlags(cmd, "Policies and adapters to plan with, as if they were applied")
+	cmd.Flags().BoolVar(&v.remove, "delete", false, "The policies and adapters of -f are deleted instead")
 	cmd.Flags().StringVar(&v.from, "from", "now", "Instant to begin at")
 	cmd.Flags().StringVar(&v.span, "for", "7d", "How long: a span such as 12h or 7d")
 	cmd.Flags().StringVarP(&v.selector, "selector", "l", "", "Only targets with these labels")
-	_ = cmd.MarkFlagFilename("edit", "yaml", "yml", "json")
 	return cmd
 }
 
@@ -76,25 +71,18 @@ func (v *planVerb) run(ctx context.Context, args []string) error {
 	if _, err := v.options(); err != nil {
 		return err
 	}
-	files, edits := v.paths, v.edits
-	switch {
-	case !v.offline && len(v.edits) > 0:
-		return errors.New("--edit goes with --offline: against a cluster, give the edit with -f")
-	case !v.offline:
-		files, edits = nil, v.paths
-	}
-	if v.remove && len(edits) == 0 {
+	if v.remove && len(v.paths) == 0 {
 		return errors.New("--delete needs the manifests of the objects to delete")
 	}
 	namespace := v.namespace()
-	edit, err := v.files(edits, namespace).Read()
+	edit, err := v.files(v.paths, namespace).Read()
 	if err != nil {
 		return err
 	}
-	if len(edits) > 0 && !edit.Edits() {
-		return fmt.Errorf("there is no policy, calendar or adapter in %s, so there is nothing to plan with", strings.Join(edits, ", "))
+	if len(v.paths) > 0 && !edit.Edits() {
+		return fmt.Errorf("there is no policy, calendar or adapter in %s, so there is nothing to plan with", strings.Join(v.paths, ", "))
 	}
-	w, err := v.load(ctx, source.Query{Namespace: v.within(), Also: edit.Adapters}, files)
+	w, err := v.load(ctx, source.Query{Namespace: v.within(), Also: edit.Adapters})
 	if err != nil {
 		return err
 	}

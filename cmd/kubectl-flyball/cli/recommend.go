@@ -29,9 +29,9 @@ func newSuggest(s *session) *cobra.Command {
 		IOStreams: s.IOStreams, Now: s.Now, Load: s.around, Print: s.printManifests, Complete: s.completeTargets,
 		Refused: func(err error) error { return exit{exitTooLittle, err} },
 		Zone:    &s.zone, Progress: func() (func(string), func()) { p := s.startProgress(); return p.doing, p.done },
-		Checkpoint: func(ctx context.Context, target source.Target, files []string) (*v1alpha1.UsageCheckpoint, error) {
-			if s.offline {
-				return s.files(files, target.Namespace).Checkpoint(target.Ref)
+		Checkpoint: func(ctx context.Context, target source.Target) (*v1alpha1.UsageCheckpoint, error) {
+			if s.offline() {
+				return s.files(s.world, target.Namespace).Checkpoint(target.Ref)
 			}
 			cluster, err := s.cluster()
 			if err != nil {

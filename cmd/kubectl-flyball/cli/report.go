@@ -19,7 +19,6 @@ const html = "html"
 
 type reportVerb struct {
 	*session
-	manifests
 	rateFlags
 	from, span string
 }
@@ -35,14 +34,13 @@ func newReport(s *session) *cobra.Command {
 dark, and repeats the picture as text.
 
 The past is shown as far as ledgers know the past. The future is the simulation of plan. Freezes are listed for 90 days.`,
-		Example: "  kubectl flyball report -A -o html > week.html\n  kubectl flyball report --offline -f manifests/ --from 2037-05-11T00:00\n" +
+		Example: "  kubectl flyball report -A -o html > week.html\n  kubectl flyball report --offline manifests/ --from 2037-05-11T00:00\n" +
 			"  kubectl flyball report -A --price cpu=0.031,memory=0.004,currency=EUR --co2 cpu=4.6,memory=0.4",
 		Args:        cobra.NoArgs,
 		Annotations: map[string]string{moreFormats: html},
 		RunE:        func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },
 	}
 	v.addAllFlag(cmd)
-	v.addFlags(cmd, offlineFiles)
 	cmd.Flags().StringVar(&v.from, "from", "", "Instant to begin at (default: the last midnight)")
 	cmd.Flags().StringVar(&v.span, "for", "", "How long: a span such as 24h or 7d (default: seven days of the calendar)")
 	v.addRates(cmd)
@@ -53,7 +51,7 @@ func (v *reportVerb) run(ctx context.Context) error {
 	if _, err := v.options(); err != nil {
 		return err
 	}
-	w, err := v.load(ctx, source.Query{Namespace: v.within()}, v.paths)
+	w, err := v.load(ctx, source.Query{Namespace: v.within()})
 	if err != nil {
 		return err
 	}
@@ -93,7 +91,7 @@ const freezesFor = 90 * 24 * time.Hour
 
 func (v *reportVerb) options() (page.Options, error) {
 	now := v.Now().Truncate(time.Second)
-	o := page.Options{Now: now, From: week.Midnight(now, v.zone), Zone: v.zone, Namespace: v.within(), Live: !v.offline}
+	o := page.Options{Now: now, From: week.Midnight(now, v.zone), Zone: v.zone, Namespace: v.within(), Live: !v.offline()}
 	var err error
 	if o.Rates, err = v.rates(); err != nil {
 		return o, err

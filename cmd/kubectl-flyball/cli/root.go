@@ -66,7 +66,7 @@ func Run(ctx context.Context, args []string, env Env) int {
 	if away := (*net.OpError)(nil); errors.As(err, &away) {
 		_, _ = fmt.Fprintln(env.ErrOut,
 			"The cluster cannot be reached: see that the kubeconfig and its context are right (--kubeconfig, --context), or work from files "+
-				"with --offline.")
+				"with --offline DIR.")
 	}
 	return code
 }
@@ -78,7 +78,7 @@ const longRoot = `Flyball governs when and how much workloads run. This plugin a
   may I deploy now?          kubectl flyball can-i rollout deployment/web
 
 The answers come from the manager's own code. Verbs that only read need only rights to read what they show, and name a
-right that is missing. With --offline -f DIR they work from manifests alone.
+right that is missing. With --offline DIR they work from manifests alone.
 
 Exit codes: 0 success, 1 an error. plan, can-i, migrate, recommend and suggest have more; see their help.`
 
@@ -108,8 +108,9 @@ func New(env Env) *cobra.Command {
 	flags.StringVarP(&s.output, "output", "o", string(report.Table), "Output format: table, wide, json, yaml or name")
 	flags.StringVar(&s.zoneName, "time-zone", "", "IANA time zone in which local times are read and instants shown (default: this machine's)")
 	flags.StringVar(&s.flyballNamespace, "flyball-namespace", source.DefaultNamespace, "Namespace in which Flyball runs")
-	flags.BoolVar(&s.offline, "offline", false,
-		"Ask no cluster: work from the manifests of --filename alone, and the adapters that come with Flyball")
+	flags.StringSliceVar(&s.world, "offline", nil,
+		"Ask no cluster: work from these files and directories of manifests (- is standard input) and the adapters that come with Flyball")
+	_ = root.MarkPersistentFlagFilename("offline", "yaml", "yml", "json")
 	flags.BoolVar(&s.noColor, "no-color", false, "No colours; the environment variable NO_COLOR does the same")
 	for _, verb := range []func(*session) *cobra.Command{
 		newStatus, newTargets, newExplain, newPlan, newReport, newUI, newCanI, newFreezes, newWake, newSleep, newHold,

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -25,9 +24,10 @@ type session struct {
 	output           string
 	zoneName         string
 	flyballNamespace string
-	offline          bool
 	noColor          bool
 	all              bool
+	// world has the manifests of the world. It is empty if the world is a cluster.
+	world []string
 
 	format report.Format
 	zone   *time.Location
@@ -48,6 +48,11 @@ func (s *session) complete(own string) error {
 			err = fmt.Errorf("%w, %s", err, own)
 		}
 		return err
+	}
+	for _, path := range s.world {
+		if strings.HasPrefix(path, "--") {
+			return fmt.Errorf("--offline needs files or directories of manifests, and %s is a flag", path)
+		}
 	}
 	s.zone, err = instant.Zone(s.zoneName)
 	return err
@@ -80,9 +85,9 @@ func (s *session) addAllFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&s.all, "all-namespaces", "A", false, "Look at all namespaces")
 }
 
-// within returns the namespace to read. Empty means all namespaces.
+// within returns the namespace to read. Empty means all namespaces, and so are manifests read unless -n names one.
 func (s *session) within() string {
-	if s.all {
+	if s.all || s.offline() && *s.config.Namespace == "" {
 		return ""
 	}
 	return s.namespace()
@@ -99,15 +104,16 @@ func (s *session) namespace() string {
 	return ns
 }
 
-// manifests are the files of a verb.
+// offline reports whether the world is made of manifests alone.
+func (s *session) offline() bool { return len(s.world) > 0 }
+
+// manifests are the files that a verb gets besides the world.
 type manifests struct{ paths []string }
 
 func (m *manifests) addFlags(cmd *cobra.Command, usage string) {
 	cmd.Flags().StringSliceVarP(&m.paths, "filename", "f", nil, usage)
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 }
-
-const offlineFiles = "With --offline: files or directories of manifests to work from; - is standard input"
 
 // at parses a flag's value as an instant.
 func (s *session) at(flag, text string) (time.Time, error) {
@@ -136,8 +142,8 @@ func (s *session) files(paths []string, namespace string) source.Files {
 }
 
 // load reads the world of a query and prints a note about missing rights. If the session is offline, it reads files.
-func (s *session) load(ctx context.Context, q source.Query, files []string) (*source.World, error) {
-	w, err := s.read(ctx, q, files)
+func (s *session) load(ctx context.Context, q source.Query) (*source.World, error) {
+	w, err := s.read(ctx, q)
 	if err == nil {
 		s.noteMissing(w.Unseen)
 	}
@@ -153,18 +159,11 @@ func (s *session) noteMissing(unseen source.MissingRights) {
 }
 
 // read reads the world of a query. If the session is offline, it reads files.
-func (s *session) read(ctx context.Context, q source.Query, files []string) (*source.World, error) {
-	if s.offline {
-		if len(files) == 0 {
-			return nil, errors.New("--offline needs manifests to work from: give -f DIR")
-		}
-		from := s.files(files, s.namespace())
-		from.Also, from.Namespaces = q.Also, q.Namespaces
+func (s *session) read(ctx context.Context, q source.Query) (*source.World, error) {
+	if s.offline() {
+		from := s.files(s.world, s.namespace())
+		from.Also, from.Namespaces, from.Within = q.Also, q.Namespaces, q.Namespace
 		return from.Load()
-	}
-	if len(files) > 0 {
-		return nil, fmt.Errorf("%s would not be read: manifests are the world only with --offline; without it the cluster is",
-			strings.Join(files, ", "))
 	}
 	cluster, err := s.cluster()
 	if err != nil {
@@ -209,7 +208,7 @@ const requestsPerSecond, requestBurst = 50, 300
 func (s *session) restConfig() (*rest.Config, error) {
 	config, err := s.config.ToRESTConfig()
 	if err != nil {
-		return nil, fmt.Errorf("find the cluster: %w; set KUBECONFIG or --kubeconfig, or work from files with --offline -f DIR", err)
+		return nil, fmt.Errorf("find the cluster: %w; set KUBECONFIG or --kubeconfig, or work from files with --offline DIR", err)
 	}
 	config.QPS, config.Burst = requestsPerSecond, requestBurst
 	return config, nil

@@ -20,7 +20,7 @@ func TestNowIsNotThePast(t *testing.T) {
 			clock = clock.Add(3 * time.Second)
 			return clock
 		}}
-		cli.Run(t.Context(), append(args, "--offline", "-f", "testdata/shop", "-n", "shop"), env)
+		cli.Run(t.Context(), append(args, "--offline", "testdata/shop", "-n", "shop"), env)
 		if text := out.Bytes(); !bytes.Contains(text, []byte("2037")) || bytes.Contains(text, []byte("hypothetical")) {
 			t.Errorf("%v:\n%s", args, text)
 		}

@@ -21,7 +21,6 @@ const watchEvery = 2 * time.Second
 
 type statusVerb struct {
 	*session
-	manifests
 	selector string
 	when     string
 	watch    bool
@@ -39,12 +38,11 @@ func newStatus(s *session) *cobra.Command {
 States are computed from the policies; counts of targets and failures come from the manager's report. For freezes and
 maintenance windows, the command counts the visible objects with judged changes, with --watch only once. Offline, targets
 are counted by a decision now. Cluster policies are listed if they reach the namespace; with -A all of them.`,
-		Example: "  kubectl flyball status -A\n  kubectl flyball status --watch\n  kubectl flyball status --offline -f manifests/",
+		Example: "  kubectl flyball status -A\n  kubectl flyball status --watch\n  kubectl flyball status --offline manifests/",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },
 	}
 	v.addAllFlag(cmd)
-	v.addFlags(cmd, offlineFiles)
 	cmd.Flags().StringVarP(&v.selector, "selector", "l", "", "Only policies with these labels")
 	cmd.Flags().StringVar(&v.when, "at", "now", "Instant to look at")
 	cmd.Flags().BoolVarP(&v.watch, "watch", "w", false, "Go on, and print the list whenever it changes")
@@ -84,7 +82,7 @@ func (v *statusVerb) look(ctx context.Context, selector labels.Selector) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	w, err := v.load(ctx, source.Query{Namespace: v.within(), PoliciesOnly: !v.offline, Judged: v.judged == nil}, v.paths)
+	w, err := v.load(ctx, source.Query{Namespace: v.within(), PoliciesOnly: !v.offline(), Judged: v.judged == nil})
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +96,7 @@ func (v *statusVerb) look(ctx context.Context, selector labels.Selector) ([]byte
 	if v.judged == nil {
 		v.judged = overview.CountJudged(memory, w.CountsJudged)
 	}
-	o := overview.Options{At: at, Zone: v.zone, Live: !v.offline, Judged: v.judged,
+	o := overview.Options{At: at, Zone: v.zone, Live: !v.offline(), Judged: v.judged, Namespace: v.within(),
 		Keep: func(l map[string]string) bool { return selector.Matches(labels.Set(l)) },
 		Unread: func(p *world.Policy) string {
 			if w.HidesCalendarsOf(p) {
@@ -106,9 +104,6 @@ func (v *statusVerb) look(ctx context.Context, selector labels.Selector) ([]byte
 			}
 			return ""
 		}}
-	if !v.offline {
-		o.Namespace = v.within()
-	}
 	found := overview.Of(memory, o)
 	var out bytes.Buffer
 	err = report.Print(&out, found, v.format, v.Color && !v.noColor)

@@ -60,7 +60,7 @@ func TestSuggestFromACheckpoint(t *testing.T) {
 	web.Group, web.Kind = "apps", "Deployment"
 	from := time.Date(2037, 5, 4, 0, 0, 0, 0, time.UTC)
 	suggest := func(profile v1alpha1.TortoiseProfile, more ...string) string {
-		args := strings.Fields("suggest schedule deployment/web --offline -f testdata/tuned -n shop --time-zone UTC -f " +
+		args := strings.Fields("suggest schedule deployment/web --offline testdata/tuned -n shop --time-zone UTC --offline " +
 			checkpoint(t, profile, web, from, 10))
 		return outcome(t, "", append(args, more...)...)
 	}
@@ -84,7 +84,7 @@ func TestSuggestionsApplyAsTheyAre(t *testing.T) {
 	manifest := func(kind string, into any) {
 		t.Helper()
 		_, text, _ := strings.Cut(outcome(t, "", strings.Fields("suggest "+kind+
-			" deployment/web --offline -f testdata/tuned -n shop --usage testdata/usage/weeks.csv.gz --time-zone Europe/Berlin")...),
+			" deployment/web --offline testdata/tuned -n shop --usage testdata/usage/weeks.csv.gz --time-zone Europe/Berlin")...),
 			"--- standard output\n")
 		if err := yaml.UnmarshalStrict([]byte(text), into); err != nil {
 			t.Fatalf("%s: %v\n%s", kind, err, text)

@@ -13,8 +13,8 @@ import (
 func newTargets(s *session) *cobra.Command {
 	cmd := targets.New(targets.Env{
 		Zone: &s.zone, Namespace: s.namespace, At: s.at, Complete: s.completePolicies,
-		Load: func(ctx context.Context, files []string) (*source.World, error) {
-			return s.load(ctx, source.Query{Namespace: s.within()}, files)
+		Load: func(ctx context.Context) (*source.World, error) {
+			return s.load(ctx, source.Query{Namespace: s.within()})
 		},
 		Print: func(w *source.World, l *targets.List) error {
 			s.showNotes(w)
@@ -31,9 +31,9 @@ func newResume(s *session) *cobra.Command { return pause.NewResume(s.pausing()) 
 // pausing returns the environment of the verbs of package pause.
 func (s *session) pausing() pause.Env {
 	return pause.Env{
-		Namespace: s.namespace, Offline: &s.offline, Cluster: s.cluster, Complete: s.completePolicies, Manager: fieldManager,
-		Load: func(ctx context.Context, files []string) (*source.World, error) {
-			return s.load(ctx, source.Query{Namespace: s.namespace()}, files)
+		Namespace: s.namespace, Offline: s.offline, Cluster: s.cluster, Complete: s.completePolicies, Manager: fieldManager,
+		Load: func(ctx context.Context) (*source.World, error) {
+			return s.load(ctx, source.Query{Namespace: s.namespace()})
 		},
 		Print: func(c *pause.Change) error { return s.print(c) },
 	}

@@ -22,7 +22,6 @@ import (
 
 type uiVerb struct {
 	*session
-	manifests
 	rateFlags
 	history   history.Flags
 	port      uint16
@@ -43,12 +42,11 @@ With --prometheus or --usage, the page Tuning recommends requests for a target, 
 
 The server reads and writes with your rights and names those that are missing. It lets one browser in: the printed address works once.
 The server ends with Ctrl-C.`,
-		Example: "  kubectl flyball ui -A\n  kubectl flyball ui -n shop --read-only\n  kubectl flyball ui --offline -f manifests/ --no-browser",
+		Example: "  kubectl flyball ui -A\n  kubectl flyball ui -n shop --read-only\n  kubectl flyball ui --offline manifests/ --no-browser",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },
 	}
 	v.addAllFlag(cmd)
-	v.addFlags(cmd, offlineFiles)
 	cmd.Flags().Uint16Var(&v.port, "port", 0, "Port of the loopback address; 0 takes a free one")
 	cmd.Flags().BoolVar(&v.noBrowser, "no-browser", false, "Print the address, and open no browser")
 	v.addRates(cmd)
@@ -69,9 +67,9 @@ func (v *uiVerb) run(ctx context.Context) error {
 	}
 	namespace := v.within()
 	load := func(ctx context.Context) (*source.World, error) {
-		return v.read(ctx, source.Query{Namespace: namespace}, v.paths)
+		return v.read(ctx, source.Query{Namespace: namespace})
 	}
-	if _, err := v.load(ctx, source.Query{Namespace: namespace}, v.paths); err != nil {
+	if _, err := v.load(ctx, source.Query{Namespace: namespace}); err != nil {
 		return err // a faulty world is an error before a browser opens
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(v.port))))
@@ -80,8 +78,8 @@ func (v *uiVerb) run(ctx context.Context) error {
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	o := serve.Options{Load: load, User: v.user, Now: v.Now, Zone: v.zone, Namespace: namespace, FlyballNamespace: v.flyballNamespace,
-		Live: !v.offline, Manager: fieldManager, Rates: rates}
-	if !v.offline && !v.readOnly {
+		Live: !v.offline(), Manager: fieldManager, Rates: rates}
+	if !v.offline() && !v.readOnly {
 		o.Cluster = v.cluster
 	}
 	if v.hasHistory() {

@@ -15,7 +15,7 @@ import (
 // cluster reports it, including --as. Offline it is the user of --as and --as-group, with the groups
 // that a cluster adds.
 func (s *session) user(ctx context.Context) (freezecheck.User, error) {
-	if s.offline {
+	if s.offline() {
 		var groups []string
 		if s.config.ImpersonateGroup != nil {
 			groups = *s.config.ImpersonateGroup

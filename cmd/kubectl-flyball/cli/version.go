@@ -21,10 +21,10 @@ func newDoctor(s *session) *cobra.Command {
 // checks reports them.
 func (s *session) checkup() doctor.Env {
 	return doctor.Env{
-		Now: s.Now, Offline: &s.offline, All: &s.all, FlyballNamespace: &s.flyballNamespace, Namespace: s.namespace, Config: s.restConfig,
+		Now: s.Now, Offline: s.offline, All: &s.all, FlyballNamespace: &s.flyballNamespace, Namespace: s.namespace, Config: s.restConfig,
 		Cluster: s.cluster,
-		Load: func(ctx context.Context, files []string) (*source.World, error) {
-			return s.read(ctx, source.Query{Namespace: s.within()}, files)
+		Load: func(ctx context.Context) (*source.World, error) {
+			return s.read(ctx, source.Query{Namespace: s.within()})
 		},
 		Print: s.print, Ill: exit{code: exitError},
 	}

@@ -52,7 +52,7 @@ spec: {replicas: 2, selector: {matchLabels: {app: web}}, template: {metadata: {l
 	out, code := make(lists), make(chan int, 1)
 	var errOut strings.Builder
 	go func() {
-		code <- cli.Run(ctx, []string{"status", "--watch", "--offline", "-f", file, "-n", "shop", "--time-zone=UTC"},
+		code <- cli.Run(ctx, []string{"status", "--watch", "--offline", file, "-n", "shop", "--time-zone=UTC"},
 			cli.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: &errOut},
 				Now: func() time.Time { return now }})
 	}()

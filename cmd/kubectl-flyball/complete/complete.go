@@ -33,7 +33,7 @@ type Session struct {
 	// Ready reads the flags given so far.
 	Ready func() error
 	// Load reads a world. If the session is offline, it reads files.
-	Load func(ctx context.Context, q source.Query, files []string) (*source.World, error)
+	Load func(ctx context.Context, q source.Query) (*source.World, error)
 	// Cluster returns the reader of the cluster, or nil if the session is offline.
 	Cluster func() *source.Cluster
 	// Namespace returns the namespace of -n or of the context.
@@ -157,8 +157,7 @@ func (s Session) policies(cmd *cobra.Command) *source.World {
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), within)
 	defer cancel()
-	files, _ := cmd.Flags().GetStringSlice("filename")
-	w, err := s.Load(ctx, source.Query{Namespace: s.Namespace(), PoliciesOnly: true}, files)
+	w, err := s.Load(ctx, source.Query{Namespace: s.Namespace(), PoliciesOnly: true})
 	if err != nil {
 		return nil
 	}

@@ -23,12 +23,8 @@ func (s Session) Objects(cmd *cobra.Command, typed string, more func(w *source.W
 	ctx, cancel := context.WithTimeout(cmd.Context(), within)
 	defer cancel()
 	kind, _, named := strings.Cut(typed, "/")
-	files, _ := cmd.Flags().GetStringSlice("filename")
-	if worlds, err := cmd.Flags().GetStringSlice("world"); err == nil { // the verb can-i has its world in another flag
-		files = worlds
-	}
 	namespace := s.Namespace()
-	w, err := s.Load(ctx, source.Query{Namespace: namespace, PoliciesOnly: true}, files)
+	w, err := s.Load(ctx, source.Query{Namespace: namespace, PoliciesOnly: true})
 	if err != nil {
 		return nil, none
 	}
@@ -60,7 +56,7 @@ func (s Session) Objects(cmd *cobra.Command, typed string, more func(w *source.W
 		return nil, none
 	}
 	if s.Cluster() != nil {
-		if w, err = s.Load(ctx, source.Query{Namespace: namespace, Kinds: []schema.GroupKind{k.GroupKind}}, files); err != nil {
+		if w, err = s.Load(ctx, source.Query{Namespace: namespace, Kinds: []schema.GroupKind{k.GroupKind}}); err != nil {
 			return nil, none
 		}
 	}
@@ -81,9 +77,8 @@ func (s Session) Names(cmd *cobra.Command, names func(w *source.World, namespace
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), within)
 	defer cancel()
-	files, _ := cmd.Flags().GetStringSlice("filename")
 	namespace := s.Namespace()
-	w, err := s.Load(ctx, source.Query{Namespace: namespace, PoliciesOnly: true}, files)
+	w, err := s.Load(ctx, source.Query{Namespace: namespace, PoliciesOnly: true})
 	if err != nil {
 		return nil, none
 	}

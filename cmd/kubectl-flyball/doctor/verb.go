@@ -23,8 +23,9 @@ import (
 type Env struct {
 	// Now is the clock.
 	Now func() time.Time
-	// Offline is true if no cluster is used. All is true if all namespaces are checked.
-	Offline, All *bool
+	// Offline reports whether no cluster is used. All is true if all namespaces are checked.
+	Offline func() bool
+	All     *bool
 	// FlyballNamespace is the namespace that Flyball runs in. Namespace returns the namespace to check.
 	FlyballNamespace *string
 	Namespace        func() string
@@ -32,7 +33,7 @@ type Env struct {
 	Config  func() (*rest.Config, error)
 	Cluster func() (source.Cluster, error)
 	// Load reads the world from the cluster. If the session is offline, it reads files.
-	Load func(ctx context.Context, files []string) (*source.World, error)
+	Load func(ctx context.Context) (*source.World, error)
 	// Print writes a finding.
 	Print func(report.Finding) error
 	// Ill is the error of the verb if a check found a problem.
@@ -41,7 +42,6 @@ type Env struct {
 
 // New returns the verb doctor.
 func New(s Env) *cobra.Command {
-	var paths []string
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the installation: manager, webhook, adapters, policies, ledgers, rivals, and GitOps tools",
@@ -59,23 +59,20 @@ cannot read, makes the check "not checked".
 Parts without a right to read are named and count neither as good nor as bad.
 
 Exit codes: 0 no problem, 1 a problem, or an error.`,
-		Example: "  kubectl flyball doctor -A\n  kubectl flyball doctor --offline -f manifests/",
+		Example: "  kubectl flyball doctor -A\n  kubectl flyball doctor --offline manifests/",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return s.examine(cmd.Context(), paths) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return s.examine(cmd.Context()) },
 	}
-	cmd.Flags().StringSliceVarP(&paths, "filename", "f", nil,
-		"With --offline: files or directories of manifests to work from; - is standard input")
-	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	return cmd
 }
 
-func (s Env) examine(ctx context.Context, paths []string) error {
+func (s Env) examine(ctx context.Context) error {
 	namespace := s.Namespace()
-	w, err := s.Load(ctx, paths)
+	w, err := s.Load(ctx)
 	if err != nil {
 		return err
 	}
-	o := Options{Live: !*s.Offline, Whole: *s.All || *s.Offline, Now: s.Now()}
+	o := Options{Live: !s.Offline(), Whole: *s.All || s.Offline(), Now: s.Now()}
 	if o.Live {
 		if o.Tools, err = s.gitOps(ctx); err != nil {
 			return err
@@ -85,7 +82,7 @@ func (s Env) examine(ctx context.Context, paths []string) error {
 	if err != nil {
 		return err
 	}
-	if !*s.Offline {
+	if !s.Offline() {
 		if err := s.live(ctx, found, w, namespace); err != nil {
 			return err
 		}
@@ -166,7 +163,7 @@ func NewVersion(s Env) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			own, _ := version.Get()
 			v := Versions{Client: own, ClientAPI: v1alpha1.GroupVersion.String()}
-			if !client && !*s.Offline {
+			if !client && !s.Offline() {
 				config, err := s.Config()
 				if err != nil {
 					return err

@@ -2,7 +2,6 @@ package pause
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -13,10 +12,10 @@ import (
 type Env struct {
 	// Namespace returns the namespace of the policies.
 	Namespace func() string
-	// Offline is true if no cluster is used. It is valid once the flags are parsed.
-	Offline *bool
-	// Load reads the world from files.
-	Load func(ctx context.Context, files []string) (*source.World, error)
+	// Offline reports whether no cluster is used. It is valid once the flags are parsed.
+	Offline func() bool
+	// Load reads the world.
+	Load func(ctx context.Context) (*source.World, error)
 	// Cluster returns the cluster to write to. Manager is the name of the field manager.
 	Cluster func() (source.Cluster, error)
 	Manager string
@@ -29,7 +28,6 @@ type Env struct {
 // verb is one run of pause or resume.
 type verb struct {
 	Env
-	paths  []string
 	dryRun bool
 	paused bool
 }
@@ -61,27 +59,21 @@ func (v *verb) command(cmd *cobra.Command) *cobra.Command {
 	cmd.Args = cobra.MinimumNArgs(1)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) }
 	cmd.ValidArgsFunction = v.Complete
-	cmd.Flags().StringSliceVarP(&v.paths, "filename", "f", nil,
-		"With --offline: files or directories of manifests to work from; - is standard input; nothing is written then")
-	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	cmd.Flags().BoolVar(&v.dryRun, "dry-run", false, "Have the API server check the change, and write nothing")
 	return cmd
 }
 
 // run sets spec.suspend of the policies. It needs only the right to patch policies.
 func (v *verb) run(ctx context.Context, args []string) error {
-	change := &Change{Paused: v.paused, DryRun: v.dryRun || *v.Offline}
+	change := &Change{Paused: v.paused, DryRun: v.dryRun || v.Offline()}
 	namespace := v.Namespace()
 	for _, arg := range args {
 		if err := change.Add(arg, namespace); err != nil {
 			return err
 		}
 	}
-	if *v.Offline {
+	if v.Offline() {
 		return v.offline(ctx, change, args, namespace)
-	}
-	if len(v.paths) > 0 {
-		return errors.New("-f goes with --offline: without it the policies of the cluster are changed")
 	}
 	cluster, err := v.Cluster()
 	if err != nil {
@@ -95,7 +87,7 @@ func (v *verb) run(ctx context.Context, args []string) error {
 
 // offline returns an error if one of the policies is not in the files.
 func (v *verb) offline(ctx context.Context, change *Change, args []string, namespace string) error {
-	w, err := v.Load(ctx, v.paths)
+	w, err := v.Load(ctx)
 	if err != nil {
 		return err
 	}

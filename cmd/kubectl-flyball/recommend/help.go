@@ -8,12 +8,12 @@ import (
 )
 
 const examples = `  kubectl flyball recommend deployment/web --usage web.csv
-  kubectl flyball recommend deployment/web --offline -f manifests/ --usage web.csv
-  kubectl flyball recommend deployment/web --offline -f manifests/ --usage web.jsonl --profile Lean -o json`
+  kubectl flyball recommend deployment/web --offline manifests/ --usage web.csv
+  kubectl flyball recommend deployment/web --offline manifests/ --usage web.jsonl --profile Lean -o json`
 
 // long is the help of the verb, before its flags.
 const long = `Recommends requests, bounds by hour and target utilisation for a workload, with the reasons of every number. It changes and installs
-nothing. The workload and its autoscaler come from manifests (--offline -f) or from the cluster; its usage comes from files (--usage)
+nothing. The workload and its autoscaler come from manifests (--offline) or from the cluster; its usage comes from files (--usage)
 or from a Prometheus server (--prometheus). The manager's own code replays the history as a Tortoise in mode Auto since the first
 sample, and the final numbers are printed. The rules are those of the Tortoise that selects the workload, overridden by flags. The
 profile Tortoise has the formulas of mercari/tortoise instead; its VPA recommendation is computed from the same samples.

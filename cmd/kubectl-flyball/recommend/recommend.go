@@ -42,7 +42,7 @@ type Env struct {
 	Now  func() time.Time
 	Zone **time.Location
 	// Load reads the world around a target, which is given as KIND/NAME. Without a cluster it reads files.
-	Load func(ctx context.Context, target string, files []string) (*source.World, source.Target, error)
+	Load func(ctx context.Context, target string) (*source.World, source.Target, error)
 	// Print writes a finding.
 	Print func(report.Finding) error
 	// TooLittle is the error of the verb if nothing can be recommended yet.
@@ -56,7 +56,6 @@ type Env struct {
 // verb is one run of the verb recommend.
 type verb struct {
 	Env
-	paths                    []string
 	history                  history.Flags
 	profile, container, when string
 	bounds                   simulation.Bounds
@@ -87,7 +86,6 @@ func New(s Env) *cobra.Command {
 	cmd.Annotations = map[string]string{syntax.Reference: reference()}
 	f := cmd.Flags()
 	v.given = f.Changed
-	f.StringSliceVarP(&v.paths, "filename", "f", nil, "With --offline: files or directories of manifests to work from; - is standard input")
 	v.history.Add(cmd, "1m")
 	f.StringVar(&v.profile, "profile", defaultProfile, "How much risk is worth how much money: "+strings.Join(profiles(), ", ")+
 		"; it goes before that of a Tortoise")
@@ -98,7 +96,6 @@ func New(s Env) *cobra.Command {
 	f.IntVar(&v.bounds.Max, "max-replicas", defaultMax, "Maximum to recommend; it goes before that of a Tortoise")
 	f.IntVar(&v.bounds.PreferredMax, "preferred-max", defaultPreferredMax,
 		"Replicas from which larger requests are preferred; it goes before that of a Tortoise")
-	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(profiles(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -140,7 +137,7 @@ func (v *verb) run(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	w, target, err := v.Load(ctx, arg, v.paths)
+	w, target, err := v.Load(ctx, arg)
 	if err != nil {
 		return err
 	}

@@ -123,7 +123,7 @@ func (r *reading) list(ctx context.Context, resource schema.GroupVersionResource
 		r.missing.Add(Right{"list", resource.GroupResource(), namespace})
 		return nil, nil
 	case apierrors.IsNotFound(err) && resource.Group == v1alpha1.GroupVersion.Group:
-		return nil, fmt.Errorf("list %s: this cluster does not have Flyball's CRDs; install Flyball, or work from files with --offline -f",
+		return nil, fmt.Errorf("list %s: this cluster does not have Flyball's CRDs; install Flyball, or work from files with --offline DIR",
 			resource.GroupResource())
 	case err != nil:
 		return nil, fmt.Errorf("list %s: %w", resource.GroupResource(), err)

@@ -1,6 +1,8 @@
 package source
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,6 +39,9 @@ type Files struct {
 	FlyballNamespace string
 	// Also are adapters that are not in the files. Objects of their kinds are read too.
 	Also []*v1alpha1.Adapter
+	// Within is the only namespace whose objects and policies the world gets, beside those of the cluster. Empty means all
+	// namespaces.
+	Within string
 	// Namespaces are namespaces that the world gets if the files do not have them.
 	Namespaces []*workload.Object
 	// Now is the instant from which on likely mistakes in policies are searched. The zero time means that no warnings are
@@ -58,12 +63,14 @@ type Manifests struct {
 
 	docs   map[any]*document
 	others []*document
+	// named has the document of each object.
+	named map[workload.Ref]*document
 }
 
 // Read reads the manifests. The error lists every fault with its file:line.
 func (f Files) Read() (*Manifests, error) {
 	docs, faults := readDocuments(f.Paths, f.Stdin)
-	m := &Manifests{docs: map[any]*document{}}
+	m := &Manifests{docs: map[any]*document{}, named: map[workload.Ref]*document{}}
 	for _, d := range docs {
 		faults = append(faults, m.take(d, f.Namespace)...)
 	}
@@ -121,6 +128,12 @@ func (m *Manifests) take(d *document, namespace string) []error {
 	if root.Get("metadata.name").Str == "" && root.Get("metadata.generateName").Str == "" {
 		return []error{d.fault("metadata", "metadata.name is missing")}
 	}
+	if first := m.name(d, namespace); first != nil {
+		if bytes.Equal(first.json, d.json) {
+			return nil // one object, given twice
+		}
+		return []error{d.fault("metadata.name", "%s is in %s:%d too, in another form", RefOf(d.json), first.file, first.lineOf("metadata.name"))}
+	}
 	if gv.Group != v1alpha1.GroupVersion.Group {
 		m.Others, m.others = append(m.Others, d.json), append(m.others, d)
 		return nil
@@ -129,6 +142,19 @@ func (m *Manifests) take(d *document, namespace string) []error {
 		return []error{d.fault("apiVersion", "%s is not served; the version is %s", gv, v1alpha1.GroupVersion)}
 	}
 	return m.takeOwn(d, root.Get("kind").Str, namespace)
+}
+
+// name remembers the document of an object. It returns the earlier document of the same object, or nil.
+func (m *Manifests) name(d *document, namespace string) (first *document) {
+	ref := RefOf(d.json)
+	if ref.Name == "" {
+		return nil // the API server would generate one
+	}
+	ref.Namespace = cmp.Or(ref.Namespace, namespace)
+	if first = m.named[ref]; first == nil {
+		m.named[ref] = d
+	}
+	return first
 }
 
 // notPolicies are the kinds of Flyball that are not policies.
@@ -261,10 +287,18 @@ func (f Files) read(m *Manifests) (*World, error) {
 	if err := w.takeObjects(m, f.Namespace); err != nil {
 		return nil, err
 	}
+	w.keepWithin(f.Within)
 	w.findOwn(f.FlyballNamespace)
 	w.bring(f.Namespaces, "")
 	w.inventNamespaces()
 	return w, nil
+}
+
+// keepWithin removes the objects and policies of other namespaces. The empty namespace keeps all.
+func (w *World) keepWithin(namespace string) {
+	outside := func(of string) bool { return namespace != "" && of != "" && of != namespace }
+	w.Objects = slices.DeleteFunc(w.Objects, func(raw []byte) bool { return outside(gjson.GetBytes(raw, "metadata.namespace").Str) })
+	w.Policies = slices.DeleteFunc(slices.Clone(w.Policies), func(p policy.Object) bool { return outside(p.GetNamespace()) })
 }
 
 // libraryWith adds the adapters of the library. Each of the given adapters replaces the library's adapter of the same
@@ -302,7 +336,6 @@ func (w *World) takeObjects(m *Manifests, namespace string) error {
 	if w.Namespaces, err = m.Namespaces(); err != nil {
 		return err
 	}
-	seen := map[string]*document{}
 	for i, raw := range m.Others {
 		u := &unstructured.Unstructured{}
 		if err := u.UnmarshalJSON(raw); err != nil {
@@ -319,11 +352,6 @@ func (w *World) takeObjects(m *Manifests, namespace string) error {
 		if w.Kinds[at].Namespaced && u.GetNamespace() == "" {
 			u.SetNamespace(namespace)
 		}
-		ref := workload.Ref{GroupKind: gk, Namespace: u.GetNamespace(), Name: u.GetName()}.String()
-		if other := seen[ref]; other != nil {
-			return m.others[i].fault("metadata.name", "%s is in %s:%d too", ref, other.file, other.lineOf("metadata.name"))
-		}
-		seen[ref] = m.others[i]
 		text, err := u.MarshalJSON()
 		if err != nil {
 			return m.others[i].fault("", "%v", err)
@@ -373,12 +401,7 @@ func (w *World) inventNamespaces() {
 // CheckAdapters compiles adapters from files and returns each fault with its line.
 func (m *Manifests) CheckAdapters() error {
 	var faults []error
-	given := map[string]bool{}
 	for _, a := range m.Adapters {
-		if given[a.Name] {
-			faults = append(faults, m.docs[any(a)].fault("metadata.name", "the files have two Adapters named %s", a.Name))
-		}
-		given[a.Name] = true
 		_, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{})
 		for _, e := range errs {
 			faults = append(faults, m.docs[any(a)].fault(e.Field, "%s", e.Error()))

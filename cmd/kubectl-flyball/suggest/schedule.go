@@ -26,7 +26,7 @@ func newSchedule(s Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "schedule KIND/NAME", Short: "Propose a Schedule for the unused hours of a workload", Long: longSchedule,
 		Example: "  kubectl flyball suggest schedule deployment/web --usage weeks.csv --time-zone Europe/Berlin\n" +
-			"  kubectl flyball suggest schedule deployment/web --offline -f manifests/ --usage weeks.csv --time-zone Europe/Berlin -o json",
+			"  kubectl flyball suggest schedule deployment/web --offline manifests/ --usage weeks.csv --time-zone Europe/Berlin -o json",
 		RunE: func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args[0]) },
 	}
 	v.addFlags(cmd)

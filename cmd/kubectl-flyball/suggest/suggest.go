@@ -30,9 +30,9 @@ type Env struct {
 	Now  func() time.Time
 	Zone **time.Location
 	// Load reads the world around a target, which is given as KIND/NAME. Without a cluster it reads files.
-	Load func(ctx context.Context, target string, files []string) (*source.World, source.Target, error)
+	Load func(ctx context.Context, target string) (*source.World, source.Target, error)
 	// Checkpoint returns the UsageCheckpoint of a target, or nil.
-	Checkpoint func(ctx context.Context, target source.Target, files []string) (*v1alpha1.UsageCheckpoint, error)
+	Checkpoint func(ctx context.Context, target source.Target) (*v1alpha1.UsageCheckpoint, error)
 	// Print writes the manifest with comments. In another format it writes the back-test too.
 	Print func(report.Finding) error
 	// Refused returns the error for a history from which nothing can be proposed.
@@ -53,7 +53,6 @@ func New(s Env) *cobra.Command {
 // verb is the common part of suggest schedule and suggest trigger.
 type verb struct {
 	Env
-	paths       []string
 	history     history.Flags
 	learn       string
 	asked       history.Asked
@@ -67,8 +66,6 @@ type verb struct {
 func (v *verb) addFlags(cmd *cobra.Command) {
 	cmd.Args, cmd.ValidArgsFunction = cobra.ExactArgs(1), v.Complete
 	f := cmd.Flags()
-	f.StringSliceVarP(&v.paths, "filename", "f", nil, "With --offline: files or directories of manifests to work from; - is standard input")
-	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	v.history.Add(cmd, "1m")
 	f.StringVar(&v.learn, "learn", "",
 		"How much of the history to learn from, such as 14d (default: two thirds, and 14d at least); the rest tries the result")
@@ -110,7 +107,7 @@ func (v *verb) check(f *faults) (learn int) {
 // read reads the world and the history. It splits the history into the part to learn from and the part for the
 // back-test.
 func (v *verb) read(ctx context.Context, arg string, learn int) (*source.World, *world.Memory, source.Target, error) {
-	w, target, err := v.Load(ctx, arg, v.paths)
+	w, target, err := v.Load(ctx, arg)
 	if err != nil {
 		return nil, nil, target, err
 	}
@@ -159,7 +156,7 @@ func (v *verb) readings(ctx context.Context, target source.Target, doing func(st
 		return history.DemandOf(samples), err
 	}
 	v.from = "its UsageCheckpoint"
-	kept, err := v.Checkpoint(ctx, target, v.paths)
+	kept, err := v.Checkpoint(ctx, target)
 	if err != nil {
 		return nil, err
 	}

@@ -72,6 +72,8 @@ func FlagError(cmd *cobra.Command, err error) error {
 	switch {
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
 		said = fmt.Sprintf("there is no flag --%s%s", unknown.GetSpecifiedName(), workload.Meant(unknown.GetSpecifiedName(), flagsOf(cmd)))
+	case errors.As(err, &unknown) && unknown.GetSpecifiedName() == "f" && cmd.Flag("offline") != nil:
+		said = "there is no flag -f: manifests in place of a cluster go with --offline"
 	case errors.As(err, &unknown):
 		said = fmt.Sprintf("there is no flag -%s", unknown.GetSpecifiedName())
 	case errors.As(err, &unvalued):

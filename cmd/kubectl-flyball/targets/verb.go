@@ -19,7 +19,7 @@ type Env struct {
 	// At parses a flag's value as an instant.
 	At func(flag, text string) (time.Time, error)
 	// Load reads the world from the cluster. If the session is offline, it reads files.
-	Load func(ctx context.Context, files []string) (*source.World, error)
+	Load func(ctx context.Context) (*source.World, error)
 	// Print writes the answer.
 	Print func(*source.World, *List) error
 	// Complete completes the names of policies.
@@ -29,7 +29,6 @@ type Env struct {
 // verb is one run of targets.
 type verb struct {
 	Env
-	paths  []string
 	when   string
 	asleep bool
 }
@@ -49,9 +48,6 @@ The states are those of status: asleep, awake, already asleep, pending, overridd
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 		ValidArgsFunction: s.Complete,
 	}
-	cmd.Flags().StringSliceVarP(&v.paths, "filename", "f", nil,
-		"With --offline: files or directories of manifests to work from; - is standard input")
-	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	cmd.Flags().BoolVar(&v.asleep, "asleep", false, "Only what sleeps")
 	cmd.Flags().StringVar(&v.when, "at", "now", "Instant to look at, with the objects as they are now")
 	return cmd
@@ -64,7 +60,7 @@ func (v *verb) run(ctx context.Context, args []string) error {
 		return err
 	}
 	namespace := v.Namespace()
-	w, err := v.Load(ctx, v.paths)
+	w, err := v.Load(ctx)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func run(ctx context.Context, dir string) error {
 	read, write := io.Pipe()
 	go func() {
 		streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: write, ErrOut: os.Stderr}
-		code := cli.Run(ctx, []string{"ui", "--offline", "--no-browser", "-A", "-n", "shop", "-f", "test/demo/manifests", "-f",
+		code := cli.Run(ctx, []string{"ui", "--no-browser", "-A", "-n", "shop", "--offline", "test/demo/manifests", "--offline",
 			"samples/calendars", "--as=alice", "--time-zone=Europe/Berlin"}, cli.Env{IOStreams: streams,
 			Now: func() time.Time { return time.Date(2037, 5, 13, 12, 30, 0, 0, time.UTC) }})
 		_ = write.CloseWithError(fmt.Errorf("the server has ended with code %d", code))
