@@ -37,7 +37,7 @@ func (d decider) passedOn(k *Kind, obj *workload.Object) (intents []workload.Int
 	return intents, wake
 }
 
-// Sizing is a policy that may set the size of an object because it selects an autoscaler of the object.
+// Sizing is a policy with a size for an object, by selecting an autoscaler of the object.
 type Sizing struct {
 	Policy     *Policy
 	Autoscaler workload.Ref

@@ -116,7 +116,7 @@ func (p *Policy) SetsValues() bool {
 	return p.Override == nil && p.Reporter != nil && p.Reporter.AppliedLimit() > 0 || p.Tuner != nil
 }
 
-// SizesGoverned reports whether the policy, on an autoscaler, may set the size of the object that it scales.
+// SizesGoverned reports whether the policy, on an autoscaler, may set the size of the scaled object.
 func (p *Policy) SizesGoverned() bool {
 	return p.SetsValues() && p.Tuner == nil && p.Wants(v1alpha1.CapabilityScale)
 }

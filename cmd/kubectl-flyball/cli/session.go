@@ -107,7 +107,7 @@ func (s *session) namespace() string {
 // offline reports whether the world is made of manifests alone.
 func (s *session) offline() bool { return len(s.world) > 0 }
 
-// manifests are the files that a verb gets besides the world.
+// manifests are the files of a verb, besides the world.
 type manifests struct{ paths []string }
 
 func (m *manifests) addFlags(cmd *cobra.Command, usage string) {

@@ -1,4 +1,4 @@
-// Package explain describes one object at an instant: the policies that decide about it and their reasons, the policies that
+// Package explain describes one object at an instant: the deciding policies and their reasons, the policies that
 // nearly select it, its originals, the causes of waiting, and the next changes. Every part comes from the decision that the
 // manager would make at that instant, and from a simulation of the time after it. The package decides nothing itself.
 package explain
@@ -261,7 +261,7 @@ func (e *Explanation) tells(id workload.Policy) bool {
 	return slices.ContainsFunc(e.Policies, func(have Policy) bool { return have.Policy == id.String() })
 }
 
-// sized returns the trace of a policy that may set the size of the object through its autoscaler.
+// sized returns the trace of a policy with a size for the object, through its autoscaler.
 func sized(v *decide.Verdict, s *decide.Sizing, at time.Time) Policy {
 	p := Policy{Policy: s.Policy.ID.String(), Asks: "nothing", Steps: []Line{{Step: "autoscaler",
 		Text: fmt.Sprintf("selects %s, which scales this object: %s", s.Autoscaler, s.Policy.State(at).Message)}}}

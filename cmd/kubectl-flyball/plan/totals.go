@@ -54,7 +54,7 @@ func (t *Timeline) Ref() workload.Ref { return t.ref }
 // Totals returns the savings of the target alone.
 func (t *Timeline) Totals() Totals { return t.totals }
 
-// Shares returns the savings of the target by policy, for each policy that has a value in force at some time.
+// Shares returns the savings of the target by policy, for each policy with a value in force at some time.
 func (t *Timeline) Shares() map[string]Totals { return t.shares }
 
 // Step is the level of a target from an instant on.
@@ -69,7 +69,7 @@ type Step struct {
 	By    []string  `json:"-"`
 	Since time.Time `json:"-"`
 
-	// saved are the replicas that each policy saves.
+	// saved are the saved replicas of each policy.
 	saved []adapter.Saving
 }
 
@@ -169,7 +169,7 @@ func (l *ledger) step(ref workload.Ref, at time.Time) Step {
 	return step
 }
 
-// scaled records the new level of the target of an autoscaler that was written.
+// scaled records the new level of the target of a written autoscaler.
 func (l *ledger) scaled(autoscaler workload.Ref, at time.Time) {
 	governed, ok := l.memory.Kind(autoscaler.GroupKind).Adapter.Governs(l.memory.Object(autoscaler))
 	if !ok {
