@@ -353,6 +353,24 @@ type LastDenial struct {
 	Actions []Action `json:"actions,omitempty"`
 }
 
+// AnnouncedDenial is a period in which a policy denies changes.
+type AnnouncedDenial struct {
+	// Generation is the generation of the policy's spec. For any other generation the period does not count.
+	Generation int64 `json:"generation"`
+	// Since is the first instant. Absent: no begin.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
+	Since *metav1.Time `json:"since,omitempty"`
+	// Until is the first instant after the period. Absent: no end.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
+	Until *metav1.Time `json:"until,omitempty"`
+}
+
 // FreezeStatus is the status of change freezes and maintenance windows. Its state is one of Frozen, Open, Scheduled (a
 // freeze in the future), Ended, Invalid and Restoring. Times are absolute, so that the status need not be rewritten as
 // time passes.
@@ -373,6 +391,10 @@ type FreezeStatus struct {
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
 	NextOpenTime *metav1.Time `json:"nextOpenTime,omitempty"`
+	// Announced is the current denial, or else the next one, of a namespaced policy with calendars. From guardAhead before its
+	// begin until its end, changes of the Calendars do not shorten it. Only Flyball may write it.
+	// +optional
+	Announced *AnnouncedDenial `json:"announced,omitempty"`
 	// Denied counts the requests that were refused, or would have been refused if the policy were enforced. Dry runs do
 	// not count.
 	// +optional

@@ -12,6 +12,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -60,9 +61,9 @@ type Guarded struct {
 	At   time.Time
 }
 
-// Guard validates and guards Flyball's freeze kinds. While a freeze is active, its deletion or weakening, and any edit
-// of an adapter it depends on, needs the verb override on the freeze. Creating or editing an exception needs the verb
-// except. Only Flyball may write the creator of an exception.
+// Guard validates and guards Flyball's freeze kinds. While a freeze is active, its deletion or weakening needs the verb override on
+// the freeze, and so does, for a Cluster freeze, any edit of an adapter or a calendar on which it depends. Creating or editing an
+// exception needs the verb except. Only Flyball may write the creator of an exception and the announced denial of a freeze.
 type Guard struct {
 	Freezes Freezes
 	// Objects finds calendars that are not known yet.
@@ -83,9 +84,9 @@ type Guard struct {
 func (g *Guard) Kinds() []Kind {
 	var kinds []Kind
 	for kind, resource := range FreezeResources() {
-		k := Kind{Kind: kind, Resource: resource, Validator: ValidatorFunc(g.rule), Deletions: true}
+		k := Kind{Kind: kind, Resource: resource, Validator: ValidatorFunc(g.rule), Deletions: true, Status: true}
 		if strings.HasSuffix(kind, freeze.ExceptionKind) {
-			k.Validator, k.Deletions, k.Creator = ValidatorFunc(g.exception), false, true
+			k.Validator, k.Deletions = ValidatorFunc(g.exception), false
 		}
 		kinds = append(kinds, k)
 	}
@@ -94,6 +95,9 @@ func (g *Guard) Kinds() []Kind {
 
 // rule validates and guards a change freeze or a maintenance window.
 func (g *Guard) rule(ctx context.Context, req Request) (warnings []string, errs field.ErrorList, err error) {
+	if req.Subresource != "" {
+		return nil, nil, g.announced(req)
+	}
 	if req.New != nil {
 		r, _, errs := freeze.CompileObject(req.New, g.Context)
 		if len(errs) > 0 {
@@ -130,19 +134,25 @@ func (g *Guard) goesAnyway(namespace string) bool {
 
 // weakened refuses to weaken or delete a rule that is active or begins soon, unless the user may override it.
 func (g *Guard) weakened(ctx context.Context, req Request) (warnings []string, errs field.ErrorList, err error) {
-	what := "deleted"
-	if req.New != nil {
-		fields, err := freeze.Weakens(req.Old, req.New)
-		if err != nil || len(fields) == 0 {
-			return nil, nil, err
-		}
-		what = "changed in " + strings.Join(fields, ", ")
-	}
 	stored := g.Context
 	stored.Stored = true
 	old, _, oldErrs := freeze.CompileObject(req.Old, stored)
 	if len(oldErrs) > 0 {
 		return nil, nil, nil // an invalid freeze freezes nothing
+	}
+	what := "deleted"
+	if req.New != nil {
+		fields, err := freeze.Weakens(req.Old, req.New)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case len(fields) > 0:
+			what = "changed in " + strings.Join(fields, ", ")
+		case req.SpecChanged && old.KeepsMore(g.Clock.Now()):
+			what = "changed, and take up the present days of its Calendars"
+		default:
+			return nil, nil, nil
+		}
 	}
 	guarded, begins := old.Guarded(g.Clock.Now())
 	if !guarded {
@@ -229,6 +239,21 @@ func (g *Guard) exception(ctx context.Context, req Request) (warnings []string, 
 	return warnings, nil, nil
 }
 
+// announced refuses changes of the announced denial by any user but Flyball, because the denial stays as announced.
+func (g *Guard) announced(req Request) error {
+	old, oldOK := req.Old.(policy.Object)
+	edited, editedOK := req.New.(policy.Object)
+	if !oldOK || !editedOK {
+		return fmt.Errorf("%T and %T are not both freezes or windows", req.Old, req.New)
+	}
+	if req.User.Username == g.Account ||
+		equality.Semantic.DeepEqual(freeze.StatusOf(old).Announced, freeze.StatusOf(edited).Announced) {
+		return nil
+	}
+	return apierrors.NewForbidden(schema.GroupResource{Group: req.Kind.Group, Resource: FreezeResources()[req.Kind.Kind]}, req.Name,
+		errors.New("status.announced can be written only by Flyball: the freeze keeps this denial when its Calendars change"))
+}
+
 // creator refuses changes of an exception's creator by any user but Flyball, because only Flyball has seen the
 // creation.
 func (g *Guard) creator(req Request) error {
@@ -271,7 +296,7 @@ func (g *Guard) lacking(ctx context.Context, req Request, e *freeze.Exception) (
 }
 
 // Adapter guards adapters in addition to another validator. Deleting or editing an adapter needs the verb override on
-// every guarded freeze that depends on the adapter or suspends its kind.
+// every guarded Cluster freeze that depends on the adapter or suspends its kind.
 func (g *Guard) Adapter(inner Validator) Kind {
 	return g.dependedOn(Kind{Kind: "Adapter", Resource: "adapters", Validator: inner}, func(req Request) (string, []*freeze.Rule) {
 		a, ok := req.Old.(*v1alpha1.Adapter)

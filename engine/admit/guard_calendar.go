@@ -16,7 +16,7 @@ import (
 var calendars = v1alpha1.GroupVersion.WithResource("calendars")
 
 // Calendar guards calendars in addition to another validator. Creating, editing or deleting a calendar needs the verb override on
-// every guarded freeze that uses it, by name or by includes. including returns the names of a calendar and of all that include
+// every guarded Cluster freeze that uses it, by name or by includes. A freeze of one namespace keeps its denial (0054) instead. including returns the names of a calendar and of all that include
 // it.
 func (g *Guard) Calendar(inner Validator, including func(names ...string) sets.Set[string]) Kind {
 	kind := Kind{Kind: "Calendar", Resource: calendars.Resource, Validator: inner}
@@ -38,7 +38,7 @@ func (g *Guard) Calendar(inner Validator, including func(names ...string) sets.S
 	return kind
 }
 
-// breaksFreeze returns an error if a freeze would use a calendar with a missing include after the change of a calendar. Such a
+// breaksFreeze returns an error if a Cluster freeze would use a calendar with a missing include after the change of a calendar. Such a
 // freeze refuses changes until the calendar can be read, and to end this takes the verb override.
 func (g *Guard) breaksFreeze(ctx context.Context, req Request, including func(names ...string) sets.Set[string]) (field.ErrorList, error) {
 	c, ok := cmp.Or(req.New, req.Old).(*v1alpha1.Calendar)
@@ -67,7 +67,7 @@ func (g *Guard) breaksFreeze(ctx context.Context, req Request, including func(na
 	return errs, nil
 }
 
-// isIncluded refuses the deletion of a calendar if a freeze uses a calendar that includes it. includers may have names of deleted
+// isIncluded refuses the deletion of a calendar if a Cluster freeze uses a calendar that includes it. includers may have names of deleted
 // calendars.
 func (g *Guard) isIncluded(ctx context.Context, name string, includers sets.Set[string]) error {
 	set, now := g.Freezes.Set(), g.Clock.Now()

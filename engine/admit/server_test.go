@@ -247,7 +247,7 @@ func TestConfigurationOfService(t *testing.T) {
 		{Kind: "Schedule", Resource: "schedules"},
 		{Kind: "Adapter", Resource: "adapters"},
 		{Kind: "ChangeFreeze", Resource: "changefreezes", Deletions: true},
-		{Kind: "FreezeException", Resource: "freezeexceptions", Creator: true},
+		{Kind: "FreezeException", Resource: "freezeexceptions", Status: true},
 	}
 	endpoint := registration.Endpoint{Service: &admissionregistrationv1.ServiceReference{Namespace: "flyball-system", Name: "flyball-webhook"}}
 	got := registration.Configuration("flyball", endpoint, admit.Registered(kinds), []byte("CA")).Webhooks[0]

@@ -65,16 +65,16 @@ type Kind struct {
 	Validator      Validator
 	// Deletions is true if deletions are validated too.
 	Deletions bool
-	// Creator is true if the status of the kind has the creator of the object. Writes of the status are then validated
-	// too.
-	Creator bool
+	// Status is true if the status of the kind has a field that only Flyball may write. Writes of such a field are then
+	// validated too.
+	Status bool
 }
 
 // Registered returns kinds in the form for webhook configurations.
 func Registered(kinds []Kind) []registration.Kind {
 	list := make([]registration.Kind, len(kinds))
 	for i, k := range kinds {
-		list[i] = registration.Kind{Resource: k.Resource, Deletions: k.Deletions, Creator: k.Creator}
+		list[i] = registration.Kind{Resource: k.Resource, Deletions: k.Deletions, Status: k.Status}
 	}
 	return list
 }

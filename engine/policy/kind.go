@@ -133,6 +133,8 @@ type Meta struct {
 	Orphan bool
 	// Calendars are the calendars named by the object.
 	Calendars []string
+	// Recalls is the part of the object's status on which its compiled form depends; nil: none.
+	Recalls any
 	// Kinds are the kinds on which the validity of the object depends.
 	Kinds []schema.GroupKind
 	// Rights returns the rights that the engine uses on behalf of the object. Nil: the engine uses no right for any object

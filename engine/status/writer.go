@@ -215,7 +215,7 @@ func (s *Writer) write(ctx context.Context, id workload.Policy) error {
 	s.tracker.noteUnmatched(id, len(v.unmatched) > 0)
 	v.fill(cur)
 	cur.Order = s.order(p)
-	activeBefore := s.fillOwnPart(obj, p, v.state)
+	activeBefore := s.fillOwnPart(obj, p, v)
 	s.publish(snapshot, v, cur)
 	if equality.Semantic.DeepEqual(before, obj) {
 		s.announceTransition(obj, v, nil)
@@ -256,7 +256,7 @@ func (s *Writer) order(p *world.Policy) *v1alpha1.OrderStatus {
 }
 
 // fillOwnPart fills in the fields specific to the policy's kind. It edits the status of the object.
-func (s *Writer) fillOwnPart(obj policy.Object, p *world.Policy, state policy.State) (activeBefore string) {
+func (s *Writer) fillOwnPart(obj policy.Object, p *world.Policy, v *view) (activeBefore string) {
 	reporter := p.Reporter
 	if reporter == nil {
 		return ""
@@ -272,7 +272,7 @@ func (s *Writer) fillOwnPart(obj policy.Object, p *world.Policy, state policy.St
 			}
 		})
 	}
-	return reporter.FillStatus(obj, state, applied)
+	return reporter.FillStatus(obj, v.now, v.state, applied)
 }
 
 func numberIn(text string) *int64 {

@@ -1,10 +1,28 @@
 package timeline
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // Not returns the timeline that is on exactly when t is off.
 func Not(t Timeline) Timeline {
 	return Timeline{root: &not{t.node()}, text: "not (" + t.String() + ")"}
+}
+
+// Between returns the timeline that is on from since until just before until. A zero instant is no bound.
+func Between(since, until time.Time) Timeline {
+	one := []span{{from: always, to: forever}}
+	if !since.IsZero() {
+		one[0].from = toSeconds(since)
+	}
+	if !until.IsZero() {
+		one[0].to = toSeconds(until)
+	}
+	if one[0].to <= one[0].from {
+		return Timeline{}
+	}
+	return Timeline{root: &stretches{merged: one, named: one}, text: since.Format(time.RFC3339) + " to " + until.Format(time.RFC3339)}
 }
 
 // Union returns the timeline that is on whenever one of the given timelines is on. If several are on, the first one

@@ -219,3 +219,24 @@ func TestTheEndsOfTime(t *testing.T) {
 		}
 	}
 }
+
+// A bound that is not given is no transition.
+func TestBetween(t *testing.T) {
+	noon := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	for _, test := range []struct {
+		reason       string
+		since, until time.Time
+		want         timeline.State
+	}{
+		{"both", noon.Add(-time.Hour), noon.Add(time.Hour), timeline.State{Active: true, Since: noon.Add(-time.Hour), Until: noon.Add(time.Hour)}},
+		{"no begin", time.Time{}, noon.Add(time.Hour), timeline.State{Active: true, Until: noon.Add(time.Hour)}},
+		{"no end", noon, time.Time{}, timeline.State{Active: true, Since: noon}},
+		{"no bound", time.Time{}, time.Time{}, timeline.State{Active: true}},
+		{"over", time.Time{}, noon, timeline.State{Since: noon}},
+		{"nothing", noon, noon, timeline.State{}},
+	} {
+		if got := timeline.Between(test.since, test.until).At(noon); got != test.want {
+			t.Errorf("%s: %+v", test.reason, got)
+		}
+	}
+}

@@ -57,17 +57,17 @@ func calendarGuard(w *world.World, r *rights, at time.Time) admit.Validator {
 	return g.Calendar(pass, w.Snapshot().Including).Validator
 }
 
-// A user with override on all freezes edits a calendar with one check, even if a thousand freezes of a tenant use the
-// calendar. A user with override in one namespace needs the verb on each freeze.
+// A user with override on all freezes edits a calendar with one check, even if a thousand freezes use the calendar. A user
+// with override on some freezes needs the verb on each.
 func TestOneCheckCoversAllFreezesOfAKind(t *testing.T) {
 	w := world.New(selector.Scope{})
 	w.Update(func(tx *world.Tx) {
 		tx.SetCalendar(including("a", 1))
 		for i := range 1000 {
-			f, _ := onDaysOf("a", v1alpha1.EffectFrozen)
+			f, _ := everywhere(onDaysOf("a", v1alpha1.EffectFrozen))
 			f.Name = fmt.Sprintf("days-%d", i)
 			f.UID = types.UID(f.Name)
-			tx.SetPolicy(kind(freeze.Kind), f)
+			tx.SetPolicy(kind(freeze.ClusterKind), f)
 		}
 	})
 	edit := admit.Request{Old: including("a", 1), New: including("a", 2), SpecChanged: true}
@@ -77,15 +77,43 @@ func TestOneCheckCoversAllFreezesOfAKind(t *testing.T) {
 		allowed bool
 		asked   int
 	}{
-		"all freezes":   {func(a authorizationv1.ResourceAttributes) bool { return a.Verb == admit.VerbOverride }, true, 1},
-		"one namespace": {func(a authorizationv1.ResourceAttributes) bool { return a.Namespace == "shop" }, true, 1001},
-		"one freeze":    {func(a authorizationv1.ResourceAttributes) bool { return a.Name == "days-0" }, false, 3},
-		"none":          {func(authorizationv1.ResourceAttributes) bool { return false }, false, 2},
+		"all freezes": {func(a authorizationv1.ResourceAttributes) bool { return a.Verb == admit.VerbOverride }, true, 1},
+		"each freeze": {func(a authorizationv1.ResourceAttributes) bool { return a.Name != "" }, true, 1001},
+		"one freeze":  {func(a authorizationv1.ResourceAttributes) bool { return a.Name == "days-0" }, false, 3},
+		"none":        {func(authorizationv1.ResourceAttributes) bool { return false }, false, 2},
 	} {
 		r := &rights{allows: c.allows}
 		_, _, err := calendarGuard(w, r, onDay).Validate(t.Context(), edit)
 		if (err == nil) != c.allowed || r.asked != c.asked {
 			t.Errorf("override on %s: %d checks, want %d, and the error %v", reason, r.asked, c.asked, err)
+		}
+	}
+}
+
+// A freeze of one namespace stops no editor of calendars, whose work is for the cluster: not before the freeze, not on its days,
+// and not when the calendar is new.
+func TestAFreezeOfOneNamespaceGuardsNoCalendar(t *testing.T) {
+	for _, effect := range []v1alpha1.FreezeEffect{v1alpha1.EffectFrozen, v1alpha1.EffectChangesOpen} {
+		w := world.New(selector.Scope{})
+		f, _ := onDaysOf("a", effect)
+		w.Update(func(tx *world.Tx) {
+			tx.SetCalendar(including("a", 1, "bb"))
+			tx.SetCalendar(including("bb", 1))
+			tx.SetPolicy(kind(freeze.Kind), f)
+		})
+		for reason, req := range map[string]admit.Request{
+			"an edit":                     {Old: including("a", 1, "bb"), New: including("a", 2), SpecChanged: true},
+			"a missing include":           {Old: including("a", 1, "bb"), New: including("a", 2, "ccc"), SpecChanged: true},
+			"the deletion":                {Old: including("a", 1, "bb")},
+			"the deletion of an include":  {Old: including("bb", 1)},
+			"the creation, by its name":   {New: including("a", 1), SpecChanged: true},
+			"the creation of an included": {New: including("bb", 1), SpecChanged: true},
+		} {
+			onDay := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+			r := &rights{allows: func(authorizationv1.ResourceAttributes) bool { return false }}
+			if _, errs, err := calendarGuard(w, r, onDay).Validate(t.Context(), req); len(errs) > 0 || err != nil || r.asked > 0 {
+				t.Errorf("%s with %s: %d checks, %v, %v", reason, effect, r.asked, errs, err)
+			}
 		}
 	}
 }
@@ -110,15 +138,15 @@ func TestIncludersOfAChainAreFound(t *testing.T) {
 // author may override the freeze.
 func TestNoWriteBreaksACalendarOfAFreeze(t *testing.T) {
 	w := world.New(selector.Scope{})
-	f, _ := onDaysOf("a", v1alpha1.EffectFrozen)
+	f, _ := everywhere(onDaysOf("a", v1alpha1.EffectFrozen))
 	w.Update(func(tx *world.Tx) {
 		tx.SetCalendar(including("a", 1, "bb"))
 		tx.SetCalendar(including("bb", 1))
 		tx.SetCalendar(including("broken", 1, "nowhere"))
 		tx.SetCalendar(including("free", 1, "bb"))
-		tx.SetPolicy(kind(freeze.Kind), f)
+		tx.SetPolicy(kind(freeze.ClusterKind), f)
 	})
-	const first = " there is no valid Calendar of this name, and ChangeFreeze/shop/days, which uses %s, would refuse changes until there " +
+	const first = " there is no valid Calendar of this name, and ClusterChangeFreeze/days, which uses %s, would refuse changes until there " +
 		"is one: " +
 		"apply that Calendar first"
 	for _, test := range []struct {
@@ -135,7 +163,7 @@ func TestNoWriteBreaksACalendarOfAFreeze(t *testing.T) {
 		{"no include", including("a", 1, "bb"), including("a", 2), ""},
 		{"a calendar that no freeze uses", including("free", 1, "bb"), including("free", 2, "ccc"), ""},
 		{"the deletion of an include", including("bb", 1), nil,
-			`calendars.flyball.dev "bb" is forbidden: ChangeFreeze/shop/days uses the Calendar ` +
+			`calendars.flyball.dev "bb" is forbidden: ClusterChangeFreeze/days uses the Calendar ` +
 				"a, which includes this one, and would refuse changes without it: take bb out of spec.include first"},
 		{"the deletion of the freeze's calendar", including("a", 1, "bb"), nil, ""},
 		{"the deletion of another calendar", including("free", 1, "bb"), nil, ""},

@@ -26,17 +26,26 @@ func onDaysOf(name string, effect v1alpha1.FreezeEffect) (*v1alpha1.ChangeFreeze
 	return f, workload.Policy{Kind: freeze.Kind, Namespace: "shop", Name: "days"}
 }
 
-// A freeze also guards the calendars that its calendar includes, directly or through other calendars, even if they do
+// everywhere returns a freeze as a Cluster freeze.
+func everywhere(f *v1alpha1.ChangeFreeze, _ workload.Policy) (*v1alpha1.ClusterChangeFreeze, workload.Policy) {
+	all := &v1alpha1.ClusterChangeFreeze{ObjectMeta: f.ObjectMeta}
+	all.Namespace = ""
+	all.Spec.Target.NamespaceSelector = &metav1.LabelSelector{}
+	all.Spec.FreezePeriod, all.Spec.FreezeRules = f.Spec.FreezePeriod, f.Spec.FreezeRules
+	return all, workload.Policy{Kind: freeze.ClusterKind, Name: f.Name}
+}
+
+// A Cluster freeze also guards the calendars that its calendar includes, directly or through other calendars, even if they do
 // not exist yet.
 func TestIncludedCalendarsAreGuarded(t *testing.T) {
 	w := world.New(selector.Scope{})
-	f, _ := onDaysOf("a", v1alpha1.EffectFrozen)
+	f, _ := everywhere(onDaysOf("a", v1alpha1.EffectFrozen))
 	w.Update(func(tx *world.Tx) {
 		tx.SetCalendar(including("a", 1, "bb"))
 		tx.SetCalendar(including("bb", 1, "ccc"))
 		tx.SetCalendar(including("ccc", 1))
 		tx.SetCalendar(including("dddd", 1, "ccc"))
-		tx.SetPolicy(kind(freeze.Kind), f)
+		tx.SetPolicy(kind(freeze.ClusterKind), f)
 	})
 	onDay := time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
 	guards := func(name string, isNew bool) int {
@@ -56,11 +65,31 @@ func TestIncludedCalendarsAreGuarded(t *testing.T) {
 	if guards("a", true) != 0 {
 		t.Error("a calendar that only adds frozen days needs a right")
 	}
-	f, _ = onDaysOf("a", v1alpha1.EffectChangesOpen)
+	f, _ = everywhere(onDaysOf("a", v1alpha1.EffectChangesOpen))
 	f.Generation = 2
-	w.Update(func(tx *world.Tx) { tx.SetPolicy(kind(freeze.Kind), f) })
+	w.Update(func(tx *world.Tx) { tx.SetPolicy(kind(freeze.ClusterKind), f) })
 	if guards("a", true) != 1 {
 		t.Error("a missing calendar that opens a freeze can be created without a right")
+	}
+}
+
+// A freeze of one namespace is compiled again when its status gets an announced denial, and keeps this denial without its
+// calendar.
+func TestAnAnnouncedDenialIsRecalled(t *testing.T) {
+	w := world.New(selector.Scope{})
+	f, id := onDaysOf("a", v1alpha1.EffectFrozen)
+	onDay := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	w.Update(func(tx *world.Tx) {
+		tx.SetCalendar(including("a", 1))
+		tx.SetPolicy(kind(freeze.Kind), f)
+	})
+	f = f.DeepCopy()
+	f.Status.Announced = w.Set().Rule(id).Announced(onDay)
+	w.Update(func(tx *world.Tx) { tx.SetPolicy(kind(freeze.Kind), f) })
+	w.Update(func(tx *world.Tx) { tx.RemoveCalendar("a") })
+	rule := w.Set().Rule(id)
+	if active, _, until := rule.Active(onDay); !active || !until.Equal(onDay.Add(12*time.Hour)) || !rule.KeepsMore(onDay) {
+		t.Errorf("without its calendar: active %t until %s", active, until)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -43,7 +44,8 @@ func (p *Policy) mayTouch(gk schema.GroupKind) bool {
 // in their status.
 func decidesAlike(a, b policy.Object, kind policy.Kind) bool {
 	return sameSpec(a, b) && maps.Equal(a.GetAnnotations(), b.GetAnnotations()) && isSecured(kind, a) == isSecured(kind, b) &&
-		a.GetDeletionTimestamp().IsZero() == b.GetDeletionTimestamp().IsZero()
+		a.GetDeletionTimestamp().IsZero() == b.GetDeletionTimestamp().IsZero() &&
+		equality.Semantic.DeepEqual(kind.Meta(a).Recalls, kind.Meta(b).Recalls)
 }
 
 func sameSpec(a, b policy.Object) bool {

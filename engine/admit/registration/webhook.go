@@ -127,12 +127,12 @@ func condition(name, expression string) admissionregistrationv1.MatchCondition {
 const passFinalizers = "request.operation != 'UPDATE' || !has(object.metadata.deletionTimestamp) || object.spec != oldObject.spec || " +
 	ofStatus
 
-// ofStatus matches writes of the status. passStatus excludes status writes that do not change the creator of the
-// object.
+// ofStatus matches writes of the status. passStatus excludes status writes that change no field that only Flyball may write.
 const (
 	ofStatus   = "request.?subResource.orValue('') != ''"
 	passStatus = "!(" + ofStatus +
-		") || object.?status.?createdBy != oldObject.?status.?createdBy || object.?status.?createdAt != oldObject.?status.?createdAt"
+		") || object.?status.?createdBy != oldObject.?status.?createdBy || object.?status.?createdAt != oldObject.?status.?createdAt" +
+		" || object.?status.?announced != oldObject.?status.?announced"
 )
 
 // passAdapterMetadata excludes edits of an Adapter with an unchanged spec. Flyball must be able to add its finalizer,
@@ -146,13 +146,13 @@ type Kind struct {
 	Resource string
 	// Deletions is true if deletions are sent too.
 	Deletions bool
-	// Creator is true if the status of the kind has the creator of the object. The API server then sends writes of the
-	// status too.
-	Creator bool
+	// Status is true if the status of the kind has a field that only Flyball may write. The API server then sends writes of
+	// such a field too.
+	Status bool
 }
 
 // Configuration returns the ValidatingWebhookConfiguration of Flyball's own kinds. Requests are refused while no
-// replica answers. Of the subresources only the status is sent, and only if the creator changes.
+// replica answers. Of the subresources only the status is sent, and only if a field changes that only Flyball may write.
 func Configuration(name string, endpoint Endpoint, kinds []Kind, bundle []byte) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	var edited, written, reported []string
 	for _, k := range kinds {
@@ -161,7 +161,7 @@ func Configuration(name string, endpoint Endpoint, kinds []Kind, bundle []byte) 
 		} else {
 			edited = append(edited, k.Resource)
 		}
-		if k.Creator {
+		if k.Status {
 			reported = append(reported, k.Resource+"/status")
 		}
 	}

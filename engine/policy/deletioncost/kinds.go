@@ -54,7 +54,7 @@ func (d *deletionCost) Condition() string { return v1alpha1.ConditionActive }
 func (d *deletionCost) AppliedLimit() int { return 0 }
 
 // FillStatus implements policy.Reporter. FillPods writes the status.
-func (d *deletionCost) FillStatus(policy.Object, policy.State, []policy.Applied) (activeBefore string) {
+func (d *deletionCost) FillStatus(policy.Object, time.Time, policy.State, []policy.Applied) (activeBefore string) {
 	return d.rules.Algorithm
 }
 

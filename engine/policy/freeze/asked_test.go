@@ -98,7 +98,7 @@ func TestStatusHasTheNextStartOrEnd(t *testing.T) {
 		{"2027-01-03T00:00:00Z", false, "", ""},
 	}
 	for _, tc := range tests {
-		if before := p.Reporter.FillStatus(obj, state(at(tc.now)), nil); before != "" {
+		if before := p.Reporter.FillStatus(obj, at(tc.now), state(at(tc.now)), nil); before != "" {
 			t.Errorf("%s: it says that %q was active before", tc.now, before)
 		}
 		st := freeze.StatusOf(obj)
@@ -109,7 +109,7 @@ func TestStatusHasTheNextStartOrEnd(t *testing.T) {
 			t.Errorf("%s: next freeze %v, next open %v", tc.now, st.NextFreezeTime, st.NextOpenTime)
 		}
 	}
-	p.Reporter.FillStatus(parse(t, fix).(policy.Object), state(at("2026-12-21T00:00:00Z")), nil) // an exception has no such status
+	p.Reporter.FillStatus(parse(t, fix).(policy.Object), at("2026-12-21T00:00:00Z"), state(at("2026-12-21T00:00:00Z")), nil) // an exception has no such status
 }
 
 // The accounts of the control plane are listed one by one. An account with a similar name is not one of them.

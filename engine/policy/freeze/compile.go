@@ -32,6 +32,8 @@ type draft struct {
 	// suspend is spec.suspend. Entries of namespaced kinds have no namespaces.
 	suspend []v1alpha1.ClusterFreezeSuspend
 	status  *v1alpha1.FreezeStatus
+	// generation is the generation of the spec.
+	generation int64
 }
 
 // isWindow reports whether the draft is a maintenance window, which denies outside of its windows.
@@ -41,18 +43,18 @@ func (d draft) isWindow() bool { return d.id.Kind == WindowKind || d.id.Kind == 
 func draftOf(obj any) (draft, bool) {
 	switch o := obj.(type) {
 	case *v1alpha1.ChangeFreeze:
-		return draft{id: workload.Policy{Kind: Kind, Namespace: o.Namespace, Name: o.Name}, status: &o.Status,
+		return draft{id: workload.Policy{Kind: Kind, Namespace: o.Namespace, Name: o.Name}, status: &o.Status, generation: o.Generation,
 			target: inNamespace(o.Spec.Target, o.Namespace), rules: o.Spec.FreezeRules, times: o.Spec.FreezePeriod,
 			suspend: inOwnNamespace(o.Spec.Suspend)}, true
 	case *v1alpha1.ClusterChangeFreeze:
-		return draft{id: workload.Policy{Kind: ClusterKind, Name: o.Name}, status: &o.Status,
+		return draft{id: workload.Policy{Kind: ClusterKind, Name: o.Name}, status: &o.Status, generation: o.Generation,
 			target: inCluster(o.Spec.Target), rules: o.Spec.FreezeRules, times: o.Spec.FreezePeriod, suspend: o.Spec.Suspend}, true
 	case *v1alpha1.MaintenanceWindow:
-		return draft{id: workload.Policy{Kind: WindowKind, Namespace: o.Namespace, Name: o.Name}, status: &o.Status,
+		return draft{id: workload.Policy{Kind: WindowKind, Namespace: o.Namespace, Name: o.Name}, status: &o.Status, generation: o.Generation,
 			target: inNamespace(o.Spec.Target, o.Namespace), rules: o.Spec.FreezeRules, suspend: inOwnNamespace(o.Spec.Suspend),
 			times: v1alpha1.FreezePeriod{Windows: o.Spec.Windows, Calendars: o.Spec.Calendars}}, true
 	case *v1alpha1.ClusterMaintenanceWindow:
-		return draft{id: workload.Policy{Kind: ClusterWindowKind, Name: o.Name}, status: &o.Status,
+		return draft{id: workload.Policy{Kind: ClusterWindowKind, Name: o.Name}, status: &o.Status, generation: o.Generation,
 			target: inCluster(o.Spec.Target), rules: o.Spec.FreezeRules, suspend: o.Spec.Suspend,
 			times: v1alpha1.FreezePeriod{Windows: o.Spec.Windows, Calendars: o.Spec.Calendars}}, true
 	}
@@ -240,6 +242,7 @@ func (r *Rule) takeTimes(d draft, ctx Context, at *field.Path) field.ErrorList {
 		base = timeline.Not(base)
 	}
 	r.denies, r.surely = r.takeLost(base, effects, ctx, at)
+	r.takeAnnounced(d)
 	return nil
 }
 

@@ -147,13 +147,14 @@ func names(rules []*freeze.Rule) []string {
 }
 
 func TestFreezesGuardKindsAndNamespaces(t *testing.T) {
-	s := set(t, yearEnd, weekly, selected, pools, edited(named, "deny: [Scale]", "deny: [Scale], enforcement: Warn"))
+	wide := edited(weekly, "MaintenanceWindow", "ClusterMaintenanceWindow", ", namespace: shop", "", "target: {", "target: {namespaces: [bank], ")
+	s := set(t, yearEnd, weekly, wide, selected, pools, edited(named, "deny: [Scale]", "deny: [Scale], enforcement: Warn"))
 	during, before := at("2026-12-20T12:00:00Z"), at("2026-12-01T12:00:00Z")
-	if diff := cmp.Diff([]string{"ChangeFreeze/shop/a", "ClusterChangeFreeze/year-end", "MaintenanceWindow/shop/weekly"},
+	if diff := cmp.Diff([]string{"ClusterChangeFreeze/year-end", "ClusterMaintenanceWindow/weekly"},
 		names(s.Guarding(deployments, false, during))); diff != "" {
 		t.Errorf("guarding in the freeze:\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"MaintenanceWindow/shop/weekly"}, names(s.Guarding(deployments, false, before))); diff != "" {
+	if diff := cmp.Diff([]string{"ClusterMaintenanceWindow/weekly"}, names(s.Guarding(deployments, false, before))); diff != "" {
 		t.Errorf("guarding before:\n%s", diff)
 	}
 	for _, test := range []struct {
@@ -276,6 +277,8 @@ func TestAdaptersAreGuarded(t *testing.T) {
 		{"a kind that scales what must not be scaled", scaling, nodePools, true, begin, true},
 		{"a kind that scales, where scaling is allowed", edited(scaling, "deny: [Scale]", "deny: [Delete]"), nodePools, true, begin, false},
 		{"another kind", scaling, nodePools, false, begin, false},
+		{"a freeze of one namespace", edited(scaling, "ClusterChangeFreeze", "ChangeFreeze", "{name: c}", "{name: c, namespace: shop}",
+			"namespaces: [shop, bank], ", ""), deployments, false, begin, false},
 	} {
 		if got := len(set(t, test.rule).Guarding(test.kind, test.governs, test.now)) > 0; got != test.want {
 			t.Errorf("%s: guarded %t", test.reason, got)

@@ -9,5 +9,5 @@
 // Policies are indexed by kind, namespace and name or label, so the cost of a verdict does not grow with their number. The package
 // is pure: it uses no client and no clock.
 //
-// Decisions (docs/decisions): 0023.
+// Decisions (docs/decisions): 0023, 0054.
 package freeze

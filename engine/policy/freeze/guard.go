@@ -78,11 +78,17 @@ func strictness(e v1alpha1.Enforcement) int {
 	return slices.Index([]v1alpha1.Enforcement{v1alpha1.EnforcementAudit, v1alpha1.EnforcementWarn, v1alpha1.EnforcementDeny}, e)
 }
 
-// Guarding returns the rules that are guarded now (active, or starting soon) and depend on the adapter of a kind. An edit
-// or deletion of the adapter would change their verdicts or undo their suspensions. governs is true if the kind can be an
+// clusterRules returns the rules of Cluster kinds. Only these guard cluster-scoped objects: with a rule of its own namespace, a
+// tenant would stop the editors of the cluster.
+func (s *Set) clusterRules() []*Rule {
+	return slices.DeleteFunc(s.Rules(), func(r *Rule) bool { return r.id.Namespace != "" })
+}
+
+// Guarding returns the rules of Cluster kinds that are guarded now (active, or starting soon) and depend on the adapter of a kind. An
+// edit or deletion of the adapter would change their verdicts or undo their suspensions. governs is true if the kind can be an
 // autoscaler according to the current adapter. Then the rules that deny Scale on other kinds are included.
 func (s *Set) Guarding(kind schema.GroupKind, governs bool, now time.Time) []*Rule {
-	return slices.DeleteFunc(s.Rules(), func(r *Rule) bool {
+	return slices.DeleteFunc(s.clusterRules(), func(r *Rule) bool {
 		guarded, _ := r.Guarded(now)
 		judges := r.enforcement == v1alpha1.EnforcementDeny && r.deny != 0 &&
 			(r.reach.selector.MatchesKind(kind) || governs && r.deny.Has(workload.ChangeScale))
@@ -90,11 +96,11 @@ func (s *Set) Guarding(kind schema.GroupKind, governs bool, now time.Time) []*Ru
 	})
 }
 
-// GuardingCalendar returns the rules that are guarded now and use a calendar, directly or through a calendar that includes
-// it. An edit of the calendar's days would change the times when these rules deny. Rules that name a new calendar with the
-// effect Frozen are left out, because the calendar only adds days to them.
+// GuardingCalendar returns the rules of Cluster kinds that are guarded now and use a calendar, directly or through a calendar that
+// includes it. An edit of the calendar's days would change the times when these rules deny. Rules that name a new calendar with
+// the effect Frozen are left out, because the calendar only adds days to them.
 func (s *Set) GuardingCalendar(name string, including sets.Set[string], isNew bool, now time.Time) []*Rule {
-	return slices.DeleteFunc(s.Rules(), func(r *Rule) bool {
+	return slices.DeleteFunc(s.clusterRules(), func(r *Rule) bool {
 		guarded, _ := r.Guarded(now)
 		return !guarded || !slices.ContainsFunc(r.calendars, func(c v1alpha1.FreezeCalendar) bool {
 			onlyAdds := isNew && c.Name == name && c.Effect == v1alpha1.EffectFrozen
@@ -103,9 +109,9 @@ func (s *Set) GuardingCalendar(name string, including sets.Set[string], isNew bo
 	})
 }
 
-// UsingCalendars returns the first rule that is not over and names one of the calendars; nil: none.
+// UsingCalendars returns the first rule of a Cluster kind that is not over and names one of the calendars; nil: none.
 func (s *Set) UsingCalendars(names sets.Set[string], now time.Time) *Rule {
-	for _, r := range s.Rules() {
+	for _, r := range s.clusterRules() {
 		if !r.Over(now) && slices.ContainsFunc(r.calendars, func(c v1alpha1.FreezeCalendar) bool { return names.Has(c.Name) }) {
 			return r
 		}

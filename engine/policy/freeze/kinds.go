@@ -2,6 +2,7 @@ package freeze
 
 import (
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -59,7 +60,7 @@ func parts[PT policy.Object](obj PT) policy.Meta {
 		return policy.Meta{}
 	}
 	return policy.Meta{Status: &d.status.PolicyStatus, ChangesNothing: len(d.suspend) == 0, Rights: d.rights,
-		Calendars: when.Names(d.times.Calendars)}
+		Calendars: when.Names(d.times.Calendars), Recalls: d.status.Announced}
 }
 
 // rights returns the rights needed by a freeze or window: to put the kinds of spec.suspend to sleep. A freeze or window
@@ -114,7 +115,7 @@ func ExceptionStatusOf(obj policy.Object) *v1alpha1.ExceptionStatus {
 
 // extras returns the extras of a freeze or window; rule is nil for an unreadable spec.
 func extras(rule *Rule) policy.Extras {
-	return policy.Extras{Reporter: reporter{}, Judge: judge{rule}}
+	return policy.Extras{Reporter: reporter{rule}, Judge: judge{rule}}
 }
 
 // judge implements policy.Judge for freezes and windows.
@@ -137,8 +138,8 @@ func (e *Exception) JudgedBy() *selector.Selector { return e.reach.selector }
 // Denies implements policy.Judge.
 func (*Exception) Denies() bool { return false }
 
-// reporter implements policy.Reporter for freezes and windows.
-type reporter struct{}
+// reporter implements policy.Reporter for freezes and windows. rule is nil for an unreadable spec.
+type reporter struct{ rule *Rule }
 
 // Condition implements policy.Reporter.
 func (reporter) Condition() string { return v1alpha1.ConditionActive }
@@ -148,15 +149,18 @@ func (reporter) AppliedLimit() int { return 0 }
 
 // FillStatus implements policy.Reporter. It writes only instants that come from the policy itself. So the status changes
 // only when the state changes.
-func (reporter) FillStatus(obj policy.Object, state policy.State, _ []policy.Applied) (activeBefore string) {
+func (r reporter) FillStatus(obj policy.Object, now time.Time, state policy.State, _ []policy.Applied) (activeBefore string) {
 	st := StatusOf(obj)
 	if st == nil {
 		return ""
 	}
 	st.Active = state.Name == stateFrozen
-	st.NextFreezeTime, st.NextOpenTime = instant(state), nil
+	st.NextFreezeTime, st.NextOpenTime = instant(state.Next), nil
 	if st.Active {
-		st.NextFreezeTime, st.NextOpenTime = nil, instant(state)
+		st.NextFreezeTime, st.NextOpenTime = nil, instant(state.Next)
+	}
+	if r.rule != nil {
+		st.Announced = r.rule.Announced(now)
 	}
 	return ""
 }
@@ -164,10 +168,11 @@ func (reporter) FillStatus(obj policy.Object, state policy.State, _ []policy.App
 // stateFrozen is the state of a freeze while it denies changes.
 const stateFrozen = "Frozen"
 
-func instant(state policy.State) *metav1.Time {
-	if state.Next.IsZero() {
+// instant returns an instant for a status; nil: none.
+func instant(at time.Time) *metav1.Time {
+	if at.IsZero() {
 		return nil
 	}
-	at := metav1.NewTime(state.Next).Rfc3339Copy()
-	return &at
+	copied := metav1.NewTime(at).Rfc3339Copy()
+	return &copied
 }

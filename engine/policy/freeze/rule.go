@@ -90,6 +90,7 @@ type Rule struct {
 	lost, unreadable field.ErrorList
 	doubt            string
 	calendars        []v1alpha1.FreezeCalendar
+	announcing       announcing
 	// recurs is true if the rule has windows or calendars.
 	recurs  bool
 	windows int

@@ -163,6 +163,9 @@ func (s suspension) state(now time.Time) policy.State {
 	if len(s.rule.lost) > 0 {
 		out.Message += "; " + s.rule.lost.ToAggregate().Error()
 	}
+	if s.rule.KeepsMore(now) {
+		out.Message += "; it keeps this denial, and its Calendars have changed since: an edit of its spec takes up their days"
+	}
 	if s.rule.excused != "" {
 		out.Message += "; this will be refused at the next edit: " + s.rule.excused
 	}

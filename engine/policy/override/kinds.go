@@ -99,7 +99,7 @@ func (reporter) Condition() string { return v1alpha1.ConditionActive }
 func (reporter) AppliedLimit() int { return maxReached }
 
 // FillStatus implements policy.Reporter.
-func (r reporter) FillStatus(obj policy.Object, state policy.State, reached []policy.Applied) (activeBefore string) {
+func (r reporter) FillStatus(obj policy.Object, _ time.Time, state policy.State, reached []policy.Applied) (activeBefore string) {
 	var st *v1alpha1.OverrideStatus
 	switch o := obj.(type) {
 	case *v1alpha1.Override:

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
@@ -134,10 +135,10 @@ func TestTheClusterTwin(t *testing.T) {
 		t.Errorf("the status is %+v", obj.Status)
 	}
 	r := p.Reporter
-	if r.Condition() != v1alpha1.ConditionActive || r.AppliedLimit() != 0 || r.FillStatus(obj, policy.State{}, nil) != "Auto" {
-		t.Errorf("it reports %s, %d targets and %q", r.Condition(), r.AppliedLimit(), r.FillStatus(obj, policy.State{}, nil))
+	if r.Condition() != v1alpha1.ConditionActive || r.AppliedLimit() != 0 || r.FillStatus(obj, time.Time{}, policy.State{}, nil) != "Auto" {
+		t.Errorf("it reports %s, %d targets and %q", r.Condition(), r.AppliedLimit(), r.FillStatus(obj, time.Time{}, policy.State{}, nil))
 	}
-	if got := compile(t, `{}`).Reporter.FillStatus(obj, policy.State{}, nil); got != "" {
+	if got := compile(t, `{}`).Reporter.FillStatus(obj, time.Time{}, policy.State{}, nil); got != "" {
 		t.Errorf("one that is Off reports %q", got)
 	}
 	obj.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}

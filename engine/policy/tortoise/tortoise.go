@@ -236,7 +236,7 @@ func (t *tortoise) FillTuned(obj policy.Object, s policy.TunedSummary) {
 }
 
 // FillStatus implements policy.Reporter.
-func (t *tortoise) FillStatus(policy.Object, policy.State, []policy.Applied) (activeBefore string) {
+func (t *tortoise) FillStatus(policy.Object, time.Time, policy.State, []policy.Applied) (activeBefore string) {
 	if isOff(t.rules.mode) {
 		return ""
 	}

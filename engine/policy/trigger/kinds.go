@@ -2,6 +2,7 @@ package trigger
 
 import (
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -70,7 +71,7 @@ func (reporter) Condition() string { return v1alpha1.ConditionActive }
 func (reporter) AppliedLimit() int { return maxApplied }
 
 // FillStatus implements policy.Reporter.
-func (reporter) FillStatus(obj policy.Object, state policy.State, applied []policy.Applied) (activeBefore string) {
+func (reporter) FillStatus(obj policy.Object, _ time.Time, state policy.State, applied []policy.Applied) (activeBefore string) {
 	var st *v1alpha1.TriggerStatus
 	switch t := obj.(type) {
 	case *v1alpha1.Trigger:

@@ -295,8 +295,8 @@ func TestStatusOfTriggers(t *testing.T) {
 	for _, k := range Kinds() {
 		obj := k.New()
 		p, _ := k.Compile(obj, Context{}) // an empty object is enough
-		p.Reporter.FillStatus(obj, policy.State{Active: "peak"}, applied)
-		if before := p.Reporter.FillStatus(obj, policy.State{Active: "night"}, applied); before != "peak" {
+		p.Reporter.FillStatus(obj, time.Time{}, policy.State{Active: "peak"}, applied)
+		if before := p.Reporter.FillStatus(obj, time.Time{}, policy.State{Active: "night"}, applied); before != "peak" {
 			t.Errorf("%s: it showed %q before", k.Name, before)
 		}
 		var st v1alpha1.TriggerStatus

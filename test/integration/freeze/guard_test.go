@@ -179,14 +179,21 @@ spec: {target: {namespaces: [kube-system, shop]}, startTime: 2026-03-02T12:00:00
 		Eventually(func() error { return env.Client.Get(ctx, client.ObjectKeyFromObject(frz), frz) }).Should(Satisfy(apierrors.IsNotFound))
 	})
 
-	It("guards its adapter", func() {
+	It("guards its adapter, if it is a Cluster freeze", func() {
 		grant("patch-all", "patchers", "", "adapters", "get, update, patch, delete")
 		eve := as("eve", "patchers")
 		press := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "deployments.apps"}}
 		away := `{"spec":{"changes":{"ignore":[".spec.replicas"]}}}`
+		Eventually(func() error { return eve.Delete(ctx, press.DeepCopy(), client.DryRunAll) }).Should(Succeed(), "by a freeze of one namespace")
+		apply(`
+apiVersion: flyball.dev/v1alpha1
+kind: ClusterChangeFreeze
+metadata: {name: inventory}
+spec: {target: {namespaces: [%s]}, startTime: 2026-03-02T12:00:00Z, endTime: 2026-03-03T12:00:00Z, deny: [Scale]}
+`, ns)
 		Eventually(func() error { return patch(eve, press, away, client.DryRunAll) }).Should(
-			MatchError(ContainSubstring(`ChangeFreeze/` + ns +
-				`/inventory: the adapter deployments.apps, on which it depends, is edited or deleted; user "eve" needs the verb "override"`)))
+			MatchError(ContainSubstring(`ClusterChangeFreeze/inventory: the ` +
+				`adapter deployments.apps, on which it depends, is edited or deleted; user "eve" needs the verb "override"`)))
 		Expect(eve.Delete(ctx, press.DeepCopy(), client.DryRunAll)).To(MatchError(ContainSubstring(`needs the verb "override"`)))
 		Expect(patch(eve, press, `{"metadata":{"labels":{"a":"b"}}}`, client.DryRunAll)).To(Succeed())
 

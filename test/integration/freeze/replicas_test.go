@@ -222,6 +222,37 @@ spec: {startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [De
 		Expect(own.Client.DeleteAllOf(ctx, &v1alpha1.ChangeFreeze{}, client.InNamespace("default"))).To(Succeed())
 	})
 
+	It("keep the denial that a freeze of one namespace has announced, when its Calendar is deleted and they are replaced", func() {
+		own := managers.env
+		Expect(own.Apply(ctx, []byte(`
+apiVersion: flyball.dev/v1alpha1
+kind: Calendar
+metadata: {name: long}
+spec: {dates: [{start: "2020-01-01", end: "2090-01-01"}]}
+---
+apiVersion: flyball.dev/v1alpha1
+kind: ChangeFreeze
+metadata: {name: kept, namespace: default}
+spec: {calendars: [{name: long, effect: Frozen}], deny: [Delete]}
+`))).To(Succeed())
+		kept := &v1alpha1.ChangeFreeze{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kept"}}
+		Eventually(func(g Gomega) *v1alpha1.AnnouncedDenial {
+			g.Expect(own.Client.Get(ctx, client.ObjectKeyFromObject(kept), kept)).To(Succeed())
+			return kept.Status.Announced
+		}).ShouldNot(BeNil())
+		Expect(own.Client.Delete(ctx, &v1alpha1.Calendar{ObjectMeta: metav1.ObjectMeta{Name: "long"}})).To(Succeed())
+		for range 2 {
+			managers.start()
+			managers.terminate()
+		}
+		for _, r := range managers.running {
+			Eventually(func() (string, error) {
+				return deletionReview(r.address, managers.path())
+			}).Should(ContainSubstring("ChangeFreeze/default/kept denies Delete"))
+		}
+		Expect(own.Client.Delete(ctx, kept)).To(Succeed())
+	})
+
 	It("are replaced one by one, as in a rolling update, without the loss of a request", func() {
 		failures := managers.underLoad(func(*harness.Load) {
 			for range 4 {

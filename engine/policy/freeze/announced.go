@@ -1,0 +1,84 @@
+package freeze
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/timeline"
+)
+
+// announcing keeps the denial of a namespaced rule when its calendars change. Such a rule cannot guard its calendars, which are the
+// cluster's. Instead its status has the next denial. Once the rule is guarded, this denial stays. All replicas and a restarted
+// manager read the same status, so they agree (docs/decisions: 0054).
+type announcing struct {
+	// on is true for a namespaced rule with calendars. generation is the generation of its spec.
+	on         bool
+	generation int64
+	// last is the denial in the status; nil: none for this generation. It lasts from since to until; zero: without bound.
+	last         *v1alpha1.AnnouncedDenial
+	since, until time.Time
+	// afresh is on while changes are surely denied by the present calendars alone.
+	afresh timeline.Timeline
+}
+
+// takeAnnounced adds the announced denial to the times when a namespaced rule with calendars denies.
+func (r *Rule) takeAnnounced(d draft) {
+	if r.id.Namespace == "" || len(r.calendars) == 0 {
+		return
+	}
+	a := announcing{on: true, generation: d.generation, afresh: r.surely}
+	if last := d.status.Announced; last != nil && last.Generation == d.generation {
+		a.last, a.since, a.until = last, timeOf(last.Since), timeOf(last.Until)
+		kept := timeline.Between(a.since, a.until)
+		r.denies, r.surely = timeline.Any(r.denies, kept), timeline.Any(r.surely, kept)
+	}
+	r.announcing = a
+}
+
+func timeOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}
+
+// Announced returns the denial for the status of a namespaced rule with calendars: the current or else the next one; nil: none. The
+// calendars as they are decide, until the rule is guarded.
+func (r *Rule) Announced(now time.Time) *v1alpha1.AnnouncedDenial {
+	a := &r.announcing
+	if !a.on {
+		return nil
+	}
+	if r.keeps(now) {
+		return a.last
+	}
+	st := a.afresh.At(now)
+	if !st.Active && !st.Until.IsZero() {
+		st = a.afresh.At(st.Until)
+	}
+	if !st.Active {
+		return nil
+	}
+	return &v1alpha1.AnnouncedDenial{Generation: a.generation, Since: instant(st.Since), Until: instant(st.Until)}
+}
+
+// keeps reports whether the announced denial stays if the calendars change: while it is guarded.
+func (r *Rule) keeps(now time.Time) bool {
+	a := &r.announcing
+	return a.last != nil && !now.Before(a.since.Add(-r.guardAhead)) && (a.until.IsZero() || now.Before(a.until))
+}
+
+// KeepsMore reports whether the rule keeps a denial that the calendars as they are would shorten.
+func (r *Rule) KeepsMore(now time.Time) bool {
+	if !r.keeps(now) {
+		return false
+	}
+	a := &r.announcing
+	if now.Before(a.since) {
+		now = a.since
+	}
+	st := a.afresh.At(now)
+	return !st.Active || !st.Until.IsZero() && (a.until.IsZero() || st.Until.Before(a.until))
+}
