@@ -170,21 +170,26 @@ type ClusterFreezeSuspend struct {
 	ExcludeNamespaces []string `json:"excludeNamespaces,omitempty"`
 }
 
-// FreezePeriod is the time of a change freeze: from startTime until just before endTime, in each of its windows, and on the
-// days of its calendars.
-type FreezePeriod struct {
-	// StartTime is the first frozen instant. It goes with endTime.
+// Period is a time of denied changes.
+type Period struct {
+	// StartTime is the first frozen instant. In a spec it goes with endTime.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
 	StartTime metav1.Time `json:"startTime,omitzero"`
-	// EndTime is the first instant after the freeze. It goes with startTime.
+	// EndTime is the first instant after the freeze. In a spec it goes with startTime.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
 	EndTime metav1.Time `json:"endTime,omitzero"`
+}
+
+// FreezePeriod is the time of a change freeze: from startTime until just before endTime, in each of its windows, and on the
+// days of its calendars.
+type FreezePeriod struct {
+	Period `json:",inline"`
 	// Windows are times at which changes are denied, again and again: every Friday from 15:00, the last days of each month.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64
@@ -353,22 +358,11 @@ type LastDenial struct {
 	Actions []Action `json:"actions,omitempty"`
 }
 
-// AnnouncedDenial is a period in which a policy denies changes.
+// AnnouncedDenial is a time of denied changes. An absent startTime or endTime means no begin or no end.
 type AnnouncedDenial struct {
-	// Generation is the generation of the policy's spec. For any other generation the period does not count.
+	// Generation is the generation of the policy's spec. For any other generation the time does not count.
 	Generation int64 `json:"generation"`
-	// Since is the first instant. Absent: no begin.
-	// +optional
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
-	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
-	Since *metav1.Time `json:"since,omitempty"`
-	// Until is the first instant after the period. Absent: no end.
-	// +optional
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
-	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
-	Until *metav1.Time `json:"until,omitempty"`
+	Period     `json:",inline"`
 }
 
 // FreezeStatus is the status of change freezes and maintenance windows. Its state is one of Frozen, Open, Scheduled (a

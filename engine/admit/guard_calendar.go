@@ -16,8 +16,8 @@ import (
 var calendars = v1alpha1.GroupVersion.WithResource("calendars")
 
 // Calendar guards calendars in addition to another validator. Creating, editing or deleting a calendar needs the verb override on
-// every guarded Cluster freeze that uses it, by name or by includes. A freeze of one namespace keeps its denial (0054) instead. including returns the names of a calendar and of all that include
-// it.
+// every guarded Cluster freeze that uses it, by name or by includes. A freeze of one namespace keeps its denial instead (0054).
+// including returns the names of a calendar and of all that include it.
 func (g *Guard) Calendar(inner Validator, including func(names ...string) sets.Set[string]) Kind {
 	kind := Kind{Kind: "Calendar", Resource: calendars.Resource, Validator: inner}
 	kind = g.dependedOn(kind, func(req Request) (string, []*freeze.Rule) {

@@ -228,7 +228,8 @@ func TestBetween(t *testing.T) {
 		since, until time.Time
 		want         timeline.State
 	}{
-		{"both", noon.Add(-time.Hour), noon.Add(time.Hour), timeline.State{Active: true, Since: noon.Add(-time.Hour), Until: noon.Add(time.Hour)}},
+		{"both", noon.Add(-time.Hour), noon.Add(time.Hour),
+			timeline.State{Active: true, Since: noon.Add(-time.Hour), Until: noon.Add(time.Hour)}},
 		{"no begin", time.Time{}, noon.Add(time.Hour), timeline.State{Active: true, Until: noon.Add(time.Hour)}},
 		{"no end", noon, time.Time{}, timeline.State{Active: true, Since: noon}},
 		{"no bound", time.Time{}, time.Time{}, timeline.State{Active: true}},

@@ -66,9 +66,10 @@ func freezeFleet(n int, namespace string) (*freeze.Set, error) {
 
 func freezePolicy(i int, namespace string) any {
 	meta := metav1.ObjectMeta{Name: fmt.Sprintf("policy-%d", i)}
-	during := v1alpha1.FreezePeriod{StartTime: metav1.NewTime(admitNow.AddDate(0, 0, -4)), EndTime: metav1.NewTime(admitNow.AddDate(0, 0, 10))}
-	before := v1alpha1.FreezePeriod{StartTime: metav1.NewTime(admitNow.AddDate(-1, 0, -4)),
-		EndTime: metav1.NewTime(admitNow.AddDate(-1, 0, 10))}
+	during := v1alpha1.FreezePeriod{Period: v1alpha1.Period{
+		StartTime: metav1.NewTime(admitNow.AddDate(0, 0, -4)), EndTime: metav1.NewTime(admitNow.AddDate(0, 0, 10))}}
+	before := v1alpha1.FreezePeriod{Period: v1alpha1.Period{StartTime: metav1.NewTime(admitNow.AddDate(-1, 0, -4)),
+		EndTime: metav1.NewTime(admitNow.AddDate(-1, 0, 10))}}
 	rules := v1alpha1.FreezeRules{Deny: []v1alpha1.Action{v1alpha1.ActionRollOut, v1alpha1.ActionScale},
 		Message: &v1alpha1.FreezeMessage{Reason: "year-end", Contact: "#release"}}
 	var spec v1alpha1.ClusterTargetSelector

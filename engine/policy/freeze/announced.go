@@ -30,18 +30,11 @@ func (r *Rule) takeAnnounced(d draft) {
 	}
 	a := announcing{on: true, generation: d.generation, afresh: r.surely}
 	if last := d.status.Announced; last != nil && last.Generation == d.generation {
-		a.last, a.since, a.until = last, timeOf(last.Since), timeOf(last.Until)
+		a.last, a.since, a.until = last, last.StartTime.Time, last.EndTime.Time
 		kept := timeline.Between(a.since, a.until)
 		r.denies, r.surely = timeline.Any(r.denies, kept), timeline.Any(r.surely, kept)
 	}
 	r.announcing = a
-}
-
-func timeOf(t *metav1.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.Time
 }
 
 // Announced returns the denial for the status of a namespaced rule with calendars: the current or else the next one; nil: none. The
@@ -61,7 +54,8 @@ func (r *Rule) Announced(now time.Time) *v1alpha1.AnnouncedDenial {
 	if !st.Active {
 		return nil
 	}
-	return &v1alpha1.AnnouncedDenial{Generation: a.generation, Since: instant(st.Since), Until: instant(st.Until)}
+	return &v1alpha1.AnnouncedDenial{Generation: a.generation,
+		Period: v1alpha1.Period{StartTime: metav1.NewTime(st.Since).Rfc3339Copy(), EndTime: metav1.NewTime(st.Until).Rfc3339Copy()}}
 }
 
 // keeps reports whether the announced denial stays if the calendars change: while it is guarded.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
@@ -109,7 +110,8 @@ func TestAnnouncedDenials(t *testing.T) {
 	for _, test := range []struct{ reason, windows, calendars, want string }{
 		{"for ever", `[{from: "00:00", to: "24:00"}]`, `[{name: party, effect: Open}]`, " to "},
 		{"never again", `[{start: "2026-01-01", end: "2026-01-02"}]`, `[{name: party, effect: Open}]`, ""},
-		{"the next", `[{start: "2026-07-01", end: "2026-07-02"}]`, `[{name: party, effect: Open}]`, "2026-07-01T00:00:00Z to 2026-07-03T00:00:00Z"},
+		{"the next", `[{start: "2026-07-01", end: "2026-07-02"}]`, `[{name: party, effect: Open}]`,
+			"2026-07-01T00:00:00Z to 2026-07-03T00:00:00Z"},
 		{"no calendars", `[{start: "2026-07-01", end: "2026-07-02"}]`, `[]`, ""},
 	} {
 		obj := parse(t, edited(onParty, "calendars: [{name: party, effect: Frozen}]",
@@ -123,11 +125,10 @@ func TestAnnouncedDenials(t *testing.T) {
 			got = ""
 			if obj.Status.Announced = rule.Announced(at("2026-06-10T12:00:00Z")); obj.Status.Announced != nil {
 				instants := make([]string, 2)
-				if since := obj.Status.Announced.Since; since != nil {
-					instants[0] = since.UTC().Format(time.RFC3339)
-				}
-				if until := obj.Status.Announced.Until; until != nil {
-					instants[1] = until.UTC().Format(time.RFC3339)
+				for i, at := range []metav1.Time{obj.Status.Announced.StartTime, obj.Status.Announced.EndTime} {
+					if !at.IsZero() {
+						instants[i] = at.UTC().Format(time.RFC3339)
+					}
 				}
 				got = strings.Join(instants, " to ")
 			}

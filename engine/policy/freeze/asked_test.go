@@ -109,7 +109,8 @@ func TestStatusHasTheNextStartOrEnd(t *testing.T) {
 			t.Errorf("%s: next freeze %v, next open %v", tc.now, st.NextFreezeTime, st.NextOpenTime)
 		}
 	}
-	p.Reporter.FillStatus(parse(t, fix).(policy.Object), at("2026-12-21T00:00:00Z"), state(at("2026-12-21T00:00:00Z")), nil) // an exception has no such status
+	later := at("2026-12-21T00:00:00Z")
+	p.Reporter.FillStatus(parse(t, fix).(policy.Object), later, state(later), nil) // an exception has no such status
 }
 
 // The accounts of the control plane are listed one by one. An account with a similar name is not one of them.

@@ -15,8 +15,10 @@ import (
 // namespaces of a team or one object. Many are over. Five policies apply to the object of the request.
 func fleet(tb testing.TB, n int) *freeze.Set {
 	tb.Helper()
-	period := v1alpha1.FreezePeriod{StartTime: metav1.NewTime(at("2026-12-20T00:00:00Z")), EndTime: metav1.NewTime(at("2027-01-03T00:00:00Z"))}
-	past := v1alpha1.FreezePeriod{StartTime: metav1.NewTime(at("2025-12-20T00:00:00Z")), EndTime: metav1.NewTime(at("2026-01-03T00:00:00Z"))}
+	between := func(start, end string) v1alpha1.FreezePeriod {
+		return v1alpha1.FreezePeriod{Period: v1alpha1.Period{StartTime: metav1.NewTime(at(start)), EndTime: metav1.NewTime(at(end))}}
+	}
+	period, past := between("2026-12-20T00:00:00Z", "2027-01-03T00:00:00Z"), between("2025-12-20T00:00:00Z", "2026-01-03T00:00:00Z")
 	deny := v1alpha1.FreezeRules{Deny: []v1alpha1.Action{v1alpha1.ActionScale}}
 	labels := func(k, v string) *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchLabels: map[string]string{k: v}}

@@ -147,7 +147,8 @@ func names(rules []*freeze.Rule) []string {
 }
 
 func TestFreezesGuardKindsAndNamespaces(t *testing.T) {
-	wide := edited(weekly, "MaintenanceWindow", "ClusterMaintenanceWindow", ", namespace: shop", "", "target: {", "target: {namespaces: [bank], ")
+	wide := edited(weekly, "MaintenanceWindow", "ClusterMaintenanceWindow", ", namespace: shop", "",
+		"target: {", "target: {namespaces: [bank], ")
 	s := set(t, yearEnd, weekly, wide, selected, pools, edited(named, "deny: [Scale]", "deny: [Scale], enforcement: Warn"))
 	during, before := at("2026-12-20T12:00:00Z"), at("2026-12-01T12:00:00Z")
 	if diff := cmp.Diff([]string{"ClusterChangeFreeze/year-end", "ClusterMaintenanceWindow/weekly"},

@@ -155,9 +155,9 @@ func (r reporter) FillStatus(obj policy.Object, now time.Time, state policy.Stat
 		return ""
 	}
 	st.Active = state.Name == stateFrozen
-	st.NextFreezeTime, st.NextOpenTime = instant(state.Next), nil
+	st.NextFreezeTime, st.NextOpenTime = instant(state), nil
 	if st.Active {
-		st.NextFreezeTime, st.NextOpenTime = nil, instant(state.Next)
+		st.NextFreezeTime, st.NextOpenTime = nil, instant(state)
 	}
 	if r.rule != nil {
 		st.Announced = r.rule.Announced(now)
@@ -168,11 +168,10 @@ func (r reporter) FillStatus(obj policy.Object, now time.Time, state policy.Stat
 // stateFrozen is the state of a freeze while it denies changes.
 const stateFrozen = "Frozen"
 
-// instant returns an instant for a status; nil: none.
-func instant(at time.Time) *metav1.Time {
-	if at.IsZero() {
+func instant(state policy.State) *metav1.Time {
+	if state.Next.IsZero() {
 		return nil
 	}
-	copied := metav1.NewTime(at).Rfc3339Copy()
-	return &copied
+	at := metav1.NewTime(state.Next).Rfc3339Copy()
+	return &at
 }

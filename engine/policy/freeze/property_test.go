@@ -99,7 +99,7 @@ func drawPolicy(t *rapid.T, i int) any {
 	inside := meta
 	inside.Namespace = rapid.SampledFrom([]string{"shop", "bank"}).Draw(t, "namespace")
 	from, to := drawSpan(t)
-	period := v1alpha1.FreezePeriod{StartTime: from, EndTime: to}
+	period := v1alpha1.FreezePeriod{Period: v1alpha1.Period{StartTime: from, EndTime: to}}
 	minute := rapid.IntRange(0, minutes-1)
 	open := v1alpha1.Window{From: clock(minute.Draw(t, "from")), To: clock(minute.Draw(t, "to"))}
 	if open.From == open.To {

@@ -65,7 +65,8 @@ spec: {dates: [{start: "2026-03-02", end: "2026-03-03"}]}}`))).To(Succeed())
 
 		frz := &v1alpha1.ChangeFreeze{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "party"}}
 		forged := client.RawPatch(types.MergePatchType, []byte(`{"status":{"announced":null}}`))
-		Expect(alice.Status().Patch(ctx, frz.DeepCopy(), forged)).To(MatchError(ContainSubstring("status.announced can be written only by Flyball")))
+		Expect(alice.Status().Patch(ctx, frz.DeepCopy(), forged)).To(MatchError(ContainSubstring(
+			"status.announced can be written only by Flyball")))
 		Expect(patch(alice, frz, `{"spec":{"message":{"reason":"party"}}}`)).To(MatchError(ContainSubstring(
 			`would be changed, and take up the present days of its Calendars; user "alice" needs the verb "override"`)))
 		grant("override", "oncall", ns, "changefreezes", "override")

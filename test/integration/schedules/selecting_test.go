@@ -63,7 +63,8 @@ var _ = Describe("A schedule that selects nothing", func() {
 		scene.StartManagerAsleep()
 		ns, other := scene.NewNamespace(), scene.NewNamespace()
 		scene.Create(scene.Deployment(ns, "web", 3))
-		period := v1alpha1.FreezePeriod{StartTime: metav1.NewTime(scene.Dawn), EndTime: metav1.NewTime(scene.Dawn.Add(time.Hour))}
+		hour := v1alpha1.Period{StartTime: metav1.NewTime(scene.Dawn), EndTime: metav1.NewTime(scene.Dawn.Add(time.Hour))}
+		period := v1alpha1.FreezePeriod{Period: hour}
 		named := &v1alpha1.ChangeFreeze{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "named"}}
 		named.Spec.Target.Names, named.Spec.FreezePeriod = []string{"web"}, period
 		wide := &v1alpha1.ClusterChangeFreeze{ObjectMeta: metav1.ObjectMeta{Name: other}}

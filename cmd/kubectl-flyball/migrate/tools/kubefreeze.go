@@ -45,7 +45,7 @@ func convertFreezes(in *migrate.Input, out *migrate.Output) {
 			out.Leave(f, "startTime or endTime is no instant")
 			continue
 		}
-		period := v1alpha1.FreezePeriod{StartTime: start, EndTime: end}
+		period := v1alpha1.FreezePeriod{Period: v1alpha1.Period{StartTime: start, EndTime: end}}
 		emitFreezes(f, out, func(name string, target v1alpha1.ClusterTargetSelector, rules frozenRules) *migrate.Emitted {
 			return out.Emit(&v1alpha1.ClusterChangeFreeze{ObjectMeta: migrate.Meta("", name),
 				Spec: v1alpha1.ClusterChangeFreezeSpec{Target: target, FreezePeriod: period, FreezeRules: rules.FreezeRules,
