@@ -360,7 +360,7 @@ type LastDenial struct {
 
 // AnnouncedDenial is a time of denied changes. An absent startTime or endTime means no begin or no end.
 type AnnouncedDenial struct {
-	// Generation is the generation of the policy's spec. For any other generation the time does not count.
+	// Generation is the generation of the policy's spec. The time counts for no other generation.
 	Generation int64 `json:"generation"`
 	Period     `json:",inline"`
 }
@@ -385,8 +385,8 @@ type FreezeStatus struct {
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
 	NextOpenTime *metav1.Time `json:"nextOpenTime,omitempty"`
-	// Announced is the current denial, or else the next one, of a namespaced policy with calendars. From guardAhead before its
-	// begin until its end, changes of the Calendars do not shorten it. Only Flyball may write it.
+	// Announced is the current or else the next denial of a namespaced policy with calendars. From guardAhead before the begin
+	// until the end, changes of Calendars do not shorten the denial. Only Flyball may write the field.
 	// +optional
 	Announced *AnnouncedDenial `json:"announced,omitempty"`
 	// Denied counts the requests that were refused, or would have been refused if the policy were enforced. Dry runs do

@@ -61,8 +61,8 @@ type Guarded struct {
 	At   time.Time
 }
 
-// Guard validates and guards Flyball's freeze kinds. While a freeze is active, its deletion or weakening needs the verb override on
-// the freeze, and so does, for a Cluster freeze, any edit of an adapter or a calendar on which it depends. Creating or editing an
+// Guard validates and guards Flyball's freeze kinds. While a freeze is active, the verb override on the freeze is needed for a deletion
+// or weakening and, for a Cluster freeze, any edit of the adapters and calendars of the freeze. Creating or editing an
 // exception needs the verb except. Only Flyball may write the creator of an exception and the announced denial of a freeze.
 type Guard struct {
 	Freezes Freezes
@@ -239,7 +239,7 @@ func (g *Guard) exception(ctx context.Context, req Request) (warnings []string, 
 	return warnings, nil, nil
 }
 
-// announced refuses changes of the announced denial by any user but Flyball, because the denial stays as announced.
+// announced refuses changes of the announced denial by any user but Flyball, because a writer of status could lift the freeze.
 func (g *Guard) announced(req Request) error {
 	old, oldOK := req.Old.(policy.Object)
 	edited, editedOK := req.New.(policy.Object)

@@ -65,8 +65,7 @@ type Kind struct {
 	Validator      Validator
 	// Deletions is true if deletions are validated too.
 	Deletions bool
-	// Status is true if the status of the kind has a field that only Flyball may write. Writes of such a field are then
-	// validated too.
+	// Status is true for a kind with fields of the status for Flyball alone. Writes of such fields are validated too.
 	Status bool
 }
 

@@ -220,8 +220,7 @@ func TestTheEndsOfTime(t *testing.T) {
 	}
 }
 
-// A bound that is not given is no transition.
-func TestBetween(t *testing.T) {
+func TestAMissingBoundIsNoTransition(t *testing.T) {
 	noon := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	for _, test := range []struct {
 		reason       string

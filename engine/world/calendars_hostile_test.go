@@ -73,8 +73,7 @@ func TestIncludedCalendarsAreGuarded(t *testing.T) {
 	}
 }
 
-// A freeze of one namespace is compiled again when its status gets an announced denial, and keeps this denial without its
-// calendar.
+// A freeze of one namespace is compiled again for a new announced denial in the status, and keeps the denial without the calendar.
 func TestAnAnnouncedDenialIsRecalled(t *testing.T) {
 	w := world.New(selector.Scope{})
 	f, id := onDaysOf("a", v1alpha1.EffectFrozen)

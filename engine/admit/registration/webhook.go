@@ -127,7 +127,7 @@ func condition(name, expression string) admissionregistrationv1.MatchCondition {
 const passFinalizers = "request.operation != 'UPDATE' || !has(object.metadata.deletionTimestamp) || object.spec != oldObject.spec || " +
 	ofStatus
 
-// ofStatus matches writes of the status. passStatus excludes status writes that change no field that only Flyball may write.
+// ofStatus matches writes of the status. passStatus excludes status writes without a change of the fields for Flyball alone.
 const (
 	ofStatus   = "request.?subResource.orValue('') != ''"
 	passStatus = "!(" + ofStatus +
@@ -146,13 +146,12 @@ type Kind struct {
 	Resource string
 	// Deletions is true if deletions are sent too.
 	Deletions bool
-	// Status is true if the status of the kind has a field that only Flyball may write. The API server then sends writes of
-	// such a field too.
+	// Status is true for a kind with fields of the status for Flyball alone. The API server then sends writes of such fields too.
 	Status bool
 }
 
 // Configuration returns the ValidatingWebhookConfiguration of Flyball's own kinds. Requests are refused while no
-// replica answers. Of the subresources only the status is sent, and only if a field changes that only Flyball may write.
+// replica answers. Of the subresources only changes of the status are sent, and only of the fields for Flyball alone.
 func Configuration(name string, endpoint Endpoint, kinds []Kind, bundle []byte) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	var edited, written, reported []string
 	for _, k := range kinds {

@@ -9,14 +9,14 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// announcing keeps the denial of a namespaced rule when its calendars change. Such a rule cannot guard its calendars, which are the
-// cluster's. Instead its status has the next denial. Once the rule is guarded, this denial stays. All replicas and a restarted
-// manager read the same status, so they agree (docs/decisions: 0054).
+// announcing keeps the denial of a namespaced rule through changes of calendars. Calendars are the cluster's, so a namespaced rule
+// cannot guard them. Instead the status has the next denial, and a guarded rule keeps the announced denial. All replicas and a
+// restarted manager read the same status, and agree (docs/decisions: 0054).
 type announcing struct {
-	// on is true for a namespaced rule with calendars. generation is the generation of its spec.
+	// on is true for a namespaced rule with calendars. generation is the generation of the spec.
 	on         bool
 	generation int64
-	// last is the denial in the status; nil: none for this generation. It lasts from since to until; zero: without bound.
+	// last is the denial in the status, from since to until (zero: without bound); nil: none for the generation.
 	last         *v1alpha1.AnnouncedDenial
 	since, until time.Time
 	// afresh is on while changes are surely denied by the present calendars alone.
@@ -38,7 +38,7 @@ func (r *Rule) takeAnnounced(d draft) {
 }
 
 // Announced returns the denial for the status of a namespaced rule with calendars: the current or else the next one; nil: none. The
-// calendars as they are decide, until the rule is guarded.
+// present calendars decide until the rule is guarded.
 func (r *Rule) Announced(now time.Time) *v1alpha1.AnnouncedDenial {
 	a := &r.announcing
 	if !a.on {
@@ -58,13 +58,13 @@ func (r *Rule) Announced(now time.Time) *v1alpha1.AnnouncedDenial {
 		Period: v1alpha1.Period{StartTime: metav1.NewTime(st.Since).Rfc3339Copy(), EndTime: metav1.NewTime(st.Until).Rfc3339Copy()}}
 }
 
-// keeps reports whether the announced denial stays if the calendars change: while it is guarded.
+// keeps reports whether the announced denial stays through changes of calendars: while the rule is guarded.
 func (r *Rule) keeps(now time.Time) bool {
 	a := &r.announcing
 	return a.last != nil && !now.Before(a.since.Add(-r.guardAhead)) && (a.until.IsZero() || now.Before(a.until))
 }
 
-// KeepsMore reports whether the rule keeps a denial that the calendars as they are would shorten.
+// KeepsMore reports whether the rule keeps a denial beyond the days of the present calendars.
 func (r *Rule) KeepsMore(now time.Time) bool {
 	if !r.keeps(now) {
 		return false

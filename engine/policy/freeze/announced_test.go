@@ -21,8 +21,8 @@ metadata: {name: party, namespace: shop, generation: 1}
 spec: {deny: [RollOut], calendars: [{name: party, effect: Frozen}]}
 `
 
-// lives compiles a freeze anew at each noon from June 8 to 15, as managers after a restart do, and writes its status. In the result,
-// F is a frozen day, and K a day that is frozen or will be only because the freeze keeps its denial. The calendars, and the freeze
+// lives compiles a freeze anew at each noon from June 8 to 14, as after restarts, and writes the status. In the result,
+// F is a frozen day, and K a day of a kept denial beyond the calendars, or within guardAhead. The calendars, and the freeze
 // if edit is not empty, change at an instant.
 func lives(t *testing.T, text, edit string, change time.Time, before, after func(*freeze.Context)) (letters string) {
 	t.Helper()
@@ -57,7 +57,7 @@ func lives(t *testing.T, text, edit string, change time.Time, before, after func
 	return letters
 }
 
-// A freeze of one namespace keeps the denial that it has announced when its Calendar changes, from guardAhead before the denial
+// A freeze of one namespace keeps the announced denial when the Calendar changes, from guardAhead before the denial
 // until its end. Added days count at once. A Cluster freeze guards its Calendars instead, and an edit of the freeze takes up the
 // present days.
 func TestAFreezeOfOneNamespaceKeepsItsDenial(t *testing.T) {

@@ -78,8 +78,8 @@ func strictness(e v1alpha1.Enforcement) int {
 	return slices.Index([]v1alpha1.Enforcement{v1alpha1.EnforcementAudit, v1alpha1.EnforcementWarn, v1alpha1.EnforcementDeny}, e)
 }
 
-// clusterRules returns the rules of Cluster kinds. Only these guard cluster-scoped objects: with a rule of its own namespace, a
-// tenant would stop the editors of the cluster.
+// clusterRules returns the rules of Cluster kinds. Only these guard cluster-scoped objects: with a namespaced rule, a tenant would
+// stop the editors of the cluster.
 func (s *Set) clusterRules() []*Rule {
 	return slices.DeleteFunc(s.Rules(), func(r *Rule) bool { return r.id.Namespace != "" })
 }
