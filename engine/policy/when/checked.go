@@ -11,10 +11,10 @@ import (
 // checkedUntil has the last year whose holidays were compared with the law or an official list, by country. The lists are in
 // testdata/holidays, where the source is named. A country without an entry was not checked.
 var checkedUntil = map[string]int{
-	"AR": 2026, "AT": 2028, "BE": 2028, "BG": 2028, "BR": 2028, "CA": 2028, "CH": 2028, "CZ": 2028, "DE": 2028, "ES": 2026,
-	"FR": 2028, "GB": 2028, "GR": 2026, "HR": 2028, "IE": 2028, "IT": 2028, "JP": 2027, "LT": 2028, "LV": 2027, "NL": 2028,
-	"NO": 2028, "NZ": 2028, "PL": 2028, "RO": 2028, "RU": 2026, "SE": 2028, "SI": 2026, "SK": 2026, "UA": 2028, "US": 2028,
-	"ZA": 2028,
+	"AR": 2026, "AT": 2028, "BE": 2028, "BG": 2028, "BR": 2028, "CA": 2028, "CH": 2028, "CZ": 2028, "DE": 2028, "EE": 2028,
+	"ES": 2026, "FR": 2028, "GB": 2028, "GR": 2026, "HR": 2028, "IE": 2028, "IT": 2028, "JP": 2027, "LT": 2028, "LU": 2028,
+	"LV": 2027, "MX": 2028, "NL": 2028, "NO": 2028, "NZ": 2028, "PL": 2028, "PT": 2028, "RO": 2028, "RU": 2026, "SE": 2028,
+	"SI": 2026, "SK": 2026, "UA": 2028, "US": 2028, "ZA": 2028,
 }
 
 // checkedSubdivisions has the last year of subdivisions that differs from the country's. 0: not checked.

@@ -13,8 +13,11 @@ import (
 	"github.com/rickar/cal/v2/ch"
 	"github.com/rickar/cal/v2/de"
 	"github.com/rickar/cal/v2/dk"
+	"github.com/rickar/cal/v2/is"
+	"github.com/rickar/cal/v2/mx"
 	"github.com/rickar/cal/v2/nl"
 	"github.com/rickar/cal/v2/nz"
+	"github.com/rickar/cal/v2/rs"
 	"github.com/rickar/cal/v2/sk"
 	"github.com/rickar/cal/v2/ua"
 )
@@ -88,6 +91,18 @@ var corrections = append([]correction{
 		without: []*cal.Holiday{dk.Grundlovsdag}, with: []*cal.Holiday{easter("Påskedag", 0, false), easter("Pinsedag", 49, false)}},
 	{country: "GR", law: "the holidays of the whole country, as of 2026",
 		with: []*cal.Holiday{easter("Κυριακή του Πάσχα", 0, true)}},
+	{country: "HU", law: "10/2025. (IV. 30.) NGM rendelet: days of rest in 2026, in exchange for Saturdays",
+		with: []*cal.Holiday{in2026("Pihenőnap", time.January, 2), in2026("Pihenőnap", time.August, 21),
+			in2026("Pihenőnap", time.December, 24)}},
+	{country: "IS", law: "Christmas Eve and New Year's Eve are holidays from 13:00 on",
+		without: []*cal.Holiday{is.Adfangadagur, is.Gamarsdagur}},
+	{country: "LU", law: "Code du travail, art. L. 232-2, as amended on 25 April 2019",
+		with: []*cal.Holiday{yearly("Europadag", time.May, 9, &cal.Holiday{StartYear: 2019})}},
+	{country: "MX", law: "Ley Federal del Trabajo, art. 74, as amended in 2006 and 2024", without: mx.Holidays,
+		with: []*cal.Holiday{on("Año Nuevo", time.January, 1), nthMonday("Día de la Constitución", time.February, 1),
+			nthMonday("Natalicio de Benito Juárez", time.March, 3), on("Día del Trabajo", time.May, 1),
+			on("Día de la Independencia", time.September, 16), nthMonday("Día de la Revolución", time.November, 3),
+			on("Navidad", time.December, 25)}},
 	{country: "NL", law: "Algemene termijnenwet, art. 3(1)", without: []*cal.Holiday{nl.GoedeVrijdag}},
 	{country: "NO", law: "lov om helligdager (1995), § 2",
 		with: []*cal.Holiday{easter("Første påskedag", 0, false), easter("Første pinsedag", 49, false)}},
@@ -99,6 +114,11 @@ var corrections = append([]correction{
 		sunday("Motinos diena", time.May, 1, 1990), sunday("Tėvo diena", time.June, 1, 2009)}},
 	{country: "LV", law: "Par svētku, atceres un atzīmējamām dienām, 1. pants",
 		with: []*cal.Holiday{sunday("Mātes diena", time.May, 2, 1990), easter("Vasarsvētki", 49, false)}},
+	{country: "RS", law: "Zakon o državnim i drugim praznicima: the next working day is in lieu of a Sunday",
+		without: []*cal.Holiday{rs.NovaGodina, rs.DrugiDanNoveGodine, rs.DanDrzavnosti, rs.DrugiDanDrzavnosti, rs.PraznikRada,
+			rs.DrugiDanPraznikaRada, rs.DanPrimirja},
+		with: append(clones([]*cal.Holiday{rs.NovaGodina, rs.DanDrzavnosti, rs.PraznikRada}, []cal.AltDay{{Day: time.Sunday, Offset: 2}}),
+			clones([]*cal.Holiday{rs.DrugiDanNoveGodine, rs.DrugiDanDrzavnosti, rs.DrugiDanPraznikaRada, rs.DanPrimirja}, afterSunday)...)},
 	{country: "RU", law: "Labour Code, art. 112; days of 2026 by the decree of 24 September 2025", with: russianJanuary()},
 	{country: "SK", law: "zákon 241/1993 Z. z., as amended in 2025: 17 November for good, two days in 2026 only",
 		without: []*cal.Holiday{sk.Freedom, sk.Liberation, sk.LadyOfSorrows},

@@ -10,30 +10,42 @@ import (
 	"github.com/rickar/cal/v2/br"
 	"github.com/rickar/cal/v2/ca"
 	"github.com/rickar/cal/v2/ch"
+	"github.com/rickar/cal/v2/cy"
 	"github.com/rickar/cal/v2/cz"
 	"github.com/rickar/cal/v2/de"
 	"github.com/rickar/cal/v2/dk"
+	"github.com/rickar/cal/v2/ee"
 	"github.com/rickar/cal/v2/es"
+	"github.com/rickar/cal/v2/fi"
 	"github.com/rickar/cal/v2/fr"
 	"github.com/rickar/cal/v2/gb"
 	"github.com/rickar/cal/v2/gr"
 	"github.com/rickar/cal/v2/hr"
+	"github.com/rickar/cal/v2/hu"
 	"github.com/rickar/cal/v2/ie"
+	"github.com/rickar/cal/v2/is"
 	"github.com/rickar/cal/v2/it"
 	"github.com/rickar/cal/v2/jp"
+	"github.com/rickar/cal/v2/ke"
 	"github.com/rickar/cal/v2/lt"
+	"github.com/rickar/cal/v2/lu"
 	"github.com/rickar/cal/v2/lv"
+	"github.com/rickar/cal/v2/mt"
 	"github.com/rickar/cal/v2/mw"
+	"github.com/rickar/cal/v2/mx"
 	"github.com/rickar/cal/v2/nc"
 	"github.com/rickar/cal/v2/nl"
 	"github.com/rickar/cal/v2/no"
 	"github.com/rickar/cal/v2/nz"
 	"github.com/rickar/cal/v2/pl"
+	"github.com/rickar/cal/v2/pt"
 	"github.com/rickar/cal/v2/ro"
+	"github.com/rickar/cal/v2/rs"
 	"github.com/rickar/cal/v2/ru"
 	"github.com/rickar/cal/v2/se"
 	"github.com/rickar/cal/v2/si"
 	"github.com/rickar/cal/v2/sk"
+	"github.com/rickar/cal/v2/th"
 	"github.com/rickar/cal/v2/ua"
 	"github.com/rickar/cal/v2/us"
 	"github.com/rickar/cal/v2/za"
@@ -67,6 +79,7 @@ var countries = map[string]country{
 		"AG": ch.HolidaysAG, "TG": ch.HolidaysTG, "VD": ch.HolidaysVD, "TI": ch.HolidaysTI, "VS": ch.HolidaysVS, "NE": ch.HolidaysNE,
 		"GE": ch.HolidaysGE, "JU": ch.HolidaysJU,
 	}},
+	"CY": {national: cy.Holidays},
 	"CZ": {national: cz.Holidays},
 	"DE": {national: de.Holidays, subdivisions: map[string][]*cal.Holiday{
 		"BW": de.HolidaysBW, "BY": de.HolidaysBY, "BE": de.HolidaysBE, "BB": de.HolidaysBB, "HB": de.HolidaysHB, "HH": de.HolidaysHH,
@@ -74,27 +87,38 @@ var countries = map[string]country{
 		"SN": de.HolidaysSN, "ST": de.HolidaysST, "SH": de.HolidaysSH, "TH": de.HolidaysTH,
 	}},
 	"DK": {national: dk.Holidays},
+	"EE": {national: ee.Holidays},
 	"ES": {national: es.Holidays, subdivisions: regionsOf("ES", es.Holidays)},
+	"FI": {national: fi.Holidays},
 	"FR": {national: fr.Holidays, subdivisions: regionsOf("FR", fr.Holidays)},
 	"GB": {national: gb.Holidays, subdivisions: regionsOf("GB", gb.Holidays)},
 	"GR": {national: gr.Holidays},
 	"HR": {national: hr.Holidays},
+	"HU": {national: hu.Holidays},
 	"IE": {national: ie.Holidays},
+	"IS": {national: is.Holidays},
 	"IT": {national: it.Holidays},
 	"JP": {national: jp.Holidays},
+	"KE": {national: ke.Holidays},
 	"LT": {national: lt.Holidays},
+	"LU": {national: lu.Holidays},
 	"LV": {national: lv.Holidays},
+	"MT": {national: mt.Holidays},
 	"MW": {national: mw.Holidays},
+	"MX": {national: mx.Holidays},
 	"NC": {national: nc.Holidays},
 	"NL": {national: nl.Holidays},
 	"NO": {national: no.Holidays},
 	"NZ": {national: nz.Holidays},
 	"PL": {national: pl.Holidays},
+	"PT": {national: pt.Holidays},
 	"RO": {national: ro.Holidays},
+	"RS": {national: rs.Holidays},
 	"RU": {national: ru.Holidays},
 	"SE": {national: se.Holidays},
 	"SI": {national: si.Holidays},
 	"SK": {national: sk.Holidays},
+	"TH": {national: th.Holidays},
 	"UA": {national: ua.Holidays},
 	"US": {national: us.Holidays},
 	"ZA": {national: za.Holidays},
