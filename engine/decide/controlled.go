@@ -21,7 +21,7 @@ type Control struct {
 	By workload.Ref
 	// Via is the autoscaler of the target, if By controls the autoscaler. It is the zero Ref if By controls the target.
 	Via workload.Ref
-	// Scales is the scale target of an autoscaler, if the Control is that of the scale target. Only policies for sleep leave
+	// Scales is the scale target of an autoscaler, if By controls the scale target. Only policies for sleep leave
 	// such an autoscaler alone: its off switch takes the scale target to zero with no original on record.
 	Scales workload.Ref
 	// Follows is true if By is no controller, but an object by whose sleep the target stops as well (spec.follows of its
@@ -29,7 +29,7 @@ type Control struct {
 	Follows bool
 	// Until is the end of an Override by which By sleeps. It is zero if lasting policies alone select By.
 	Until time.Time
-	// Adapter is the name of the adapter that By lacks, or that cannot put By to sleep. It is empty if By can sleep itself, or is
+	// Adapter is the name of the adapter missing for By, or unable to put By to sleep. It is empty if By can sleep itself, or is
 	// an unknown Pod.
 	Adapter string
 	// CannotSleep is true if Adapter exists.
@@ -114,7 +114,7 @@ func (d decider) ownControl(k *Kind, obj *workload.Object, governors []workload.
 	return d.followed(k, obj, MaxFollowed)
 }
 
-// MaxFollowed is the largest number of objects that follow each other. It ends a circle.
+// MaxFollowed is the largest length of a chain of followed objects. It ends a circle.
 const MaxFollowed = 3
 
 // followed returns the followed object if a policy for sleep selects it, or an object followed by that one.
@@ -184,7 +184,7 @@ func (d decider) controller(k *Kind, obj *workload.Object) Control {
 	return d.notAsleep(by)
 }
 
-// notAsleep returns the control of an object that cannot be put to sleep.
+// notAsleep returns the control of an object without a way to sleep.
 func (d decider) notAsleep(by workload.Ref) Control {
 	c := Control{By: by, Adapter: adapterOf(by.GroupKind), CannotSleep: d.w.Adapts(by.GroupKind) == CannotSleep}
 	if k := d.w.Kind(by.GroupKind); k != nil {
@@ -226,10 +226,10 @@ func (p *Policy) leaves(k *Kind, obj *workload.Object, c Control) string {
 	return c.String()
 }
 
-// Controls counts objects left to controllers that cannot sleep.
+// Controls counts objects left to controllers without a way to sleep.
 type Controls map[Control]int
 
-// Add counts an object. A Control by an object that can sleep does not count.
+// Add counts an object. A Control by an object with a way to sleep does not count.
 func (c Controls) Add(by Control) {
 	if by.Adapter != "" {
 		by.By, by.Via, by.Scales = workload.Ref{GroupKind: by.By.GroupKind}, workload.Ref{GroupKind: by.Via.GroupKind},

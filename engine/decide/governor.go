@@ -186,11 +186,11 @@ func holdsAnySize(k *Kind, governor *workload.Object) bool {
 type besideTarget uint8
 
 const (
-	// besideAwake means that no policy of the target asks for its sleep.
+	// besideAwake is the state without a claim for the sleep of the target.
 	besideAwake besideTarget = iota
-	// besideSleeping means that the target is to sleep, sleeps or is still to be woken by its own adapter.
+	// besideSleeping is the state of a target to be put to sleep, asleep or to be woken, by its own adapter.
 	besideSleeping
-	// besideUnable means that the target is to sleep and cannot.
+	// besideUnable is the state of a target with a claim for sleep and no way to sleep.
 	besideUnable
 )
 

@@ -21,7 +21,7 @@ import (
 type World interface {
 	// Kind returns an adapted kind, or nil if the kind is not in use.
 	Kind(schema.GroupKind) *Kind
-	// Adapts returns whether a kind has an adapter, in use or not, that can put objects to sleep.
+	// Adapts returns the ability of a kind's adapter, in use or not, to put objects to sleep.
 	Adapts(schema.GroupKind) Adapts
 	// Object returns an object of a kind in use, or nil if the object does not exist.
 	Object(workload.Ref) *workload.Object
@@ -47,15 +47,15 @@ type World interface {
 	Freezes() *freeze.Set
 }
 
-// Adapts tells whether a kind has an adapter that can put objects to sleep.
+// Adapts is the ability of a kind's adapter to put objects to sleep.
 type Adapts uint8
 
 const (
-	// NoAdapter means that the kind has no adapter.
+	// NoAdapter is the value of a kind without an adapter.
 	NoAdapter Adapts = iota
-	// CannotSleep means that the adapter has neither an off switch nor counts that the live schema knows.
+	// CannotSleep is the value of an adapter with neither an off switch nor counts in the live schema.
 	CannotSleep
-	// CanSleep means that the adapter can put objects to sleep.
+	// CanSleep is the value of an adapter with either of them.
 	CanSleep
 )
 

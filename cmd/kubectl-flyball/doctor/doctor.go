@@ -190,7 +190,7 @@ func (c *Checkup) selections(memory *world.Memory, whole bool) {
 	c.Add("selections", "every policy selects something", findings)
 }
 
-// controllers reports objects left to controllers that cannot sleep. If no adapter can help, the finding names the other remedies.
+// controllers reports objects left to controllers without a way to sleep. If no adapter can help, the finding names the other remedies.
 func (c *Checkup) controllers(memory *world.Memory) error {
 	library, err := adapters.All()
 	if err != nil {
