@@ -270,6 +270,10 @@ type Bounds struct {
 	// +optional
 	// +kubebuilder:default=Integer
 	Encoding Encoding `json:"encoding,omitempty"`
+	// LiftsCounts is for controllers whose counts never go below the minimum: a lower count of scale lowers the minimum in the same
+	// patch. Scale and bounds then have the same each.
+	// +optional
+	LiftsCounts bool `json:"liftsCounts,omitempty"`
 }
 
 // Pods says how to find the pods of a kind.

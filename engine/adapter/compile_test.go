@@ -104,6 +104,9 @@ func TestCompileErrors(t *testing.T) {
 			`spec.suspend[0].impact: Unsupported value: "Bad"`, "spec.suspend[0].set: Required value"}},
 		{"a null that a merge patch cannot write", head + "suspend: [{set: [{path: .spec.a, value: {b: {c: null}}}]}]", []string{
 			`spec.suspend[0].set[0].value: Invalid value: "{\"b\":{\"c\":null}}": must not have a null inside an object`}},
+		{"a minimum that lifts counts of another list", head + `scale: [{each: '.spec.a[*]', replicas: .n}]` +
+			"\nbounds: {each: '.spec.b[*]', min: {path: .low}, liftsCounts: true}", []string{
+			"spec.bounds.liftsCounts: Invalid value: true: needs min, and the same each in scale and bounds"}},
 		{"no bound", head + "bounds: {encoding: Roman}", []string{"spec.bounds: Required value: min, max or both",
 			`spec.bounds.encoding: Unsupported value: "Roman"`}},
 		{"one bound twice", head + "bounds: {min: {path: .spec.n, minimum: -1}, max: {path: .spec.n, unlimited: -1, default: -1}}", []string{

@@ -2,6 +2,7 @@ package render
 
 import (
 	"cmp"
+	"slices"
 
 	"flyball.dev/flyball/engine/adapter/ledger"
 	"flyball.dev/flyball/engine/adapter/projection"
@@ -48,20 +49,58 @@ func (v renderer) endOfElement(k int, c *workload.Claim[int64]) end {
 	return endFrom(&b.Bound, own, usable, c)
 }
 
+// addLows adds the minimums above the wanted counts of their list elements. Without minimums that can be read, the counts
+// alone change.
+func (v renderer) addLows(w *wants, size *workload.Claim[workload.Size]) {
+	ranges, fault := v.Ranges()
+	if fault != "" {
+		return
+	}
+	counts := slices.Clone(w.list)
+	for _, r := range ranges {
+		if r.Low < 0 {
+			continue
+		}
+		low := &v.Object.Elements[r.Low]
+		own, _ := v.Spec.ReadBound(&v.Spec.Lows.Bound, v.OriginalOf(r.Low))
+		tokens := path.Pointer(low.Pointer).Tokens()
+		around := tokens[:len(tokens)-v.Spec.Lows.Relative]
+		for i := range counts {
+			n := &counts[i]
+			count, ok := path.Natural(n.Value)
+			inside := n.Element != nil && n.Element.Part.Kind == workload.PartCount && slices.Equal(around, first(n.Pointer, len(around)))
+			if ok && inside && own != nil && count < *own {
+				w.add(claimedBy(v.wantEnd(r.Low, count), size))
+			}
+		}
+	}
+}
+
+// first returns the first n tokens of a pointer, or all if there are fewer.
+func first(pointer string, n int) []string {
+	tokens := path.Pointer(pointer).Tokens()
+	return tokens[:min(n, len(tokens))]
+}
+
 func (v renderer) addRangeEnd(w *wants, facet string, k int, e end, c *workload.Claim[int64]) {
 	if !e.claimed {
 		return
 	}
 	w.canOther = true
 	w.setValue(facet, path.Integer(e.value))
+	w.add(claimedBy(v.wantEnd(k, e.value), c))
+}
+
+// wantEnd returns the want of a number on one end of the range of a list element.
+func (v renderer) wantEnd(k int, value int64) ledger.Want {
 	element, b := &v.Object.Elements[k], &v.EachBoundOf(k).Bound
 	original := v.OriginalOf(k)
 	n := ledger.Want{Label: ledger.ElementLabel(element) + " " + path.Pointer(element.Pointer).Last(), Pointer: element.Pointer,
 		Location: projection.AtElement(k),
-		Field:    element.Field, Element: element, Original: original, Value: v.Spec.BoundText(b, e.value, original)}
+		Field:    element.Field, Element: element, Original: original, Value: v.Spec.BoundText(b, value, original)}
 	n.ValueForWas = n.Value
 	if l := v.EntryAt(n.Location); l != nil {
-		n.ValueForWas = v.Spec.BoundText(b, e.value, l.Entry.Was)
+		n.ValueForWas = v.Spec.BoundText(b, value, l.Entry.Was)
 	}
-	w.add(claimedBy(n, c))
+	return n
 }

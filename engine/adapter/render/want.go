@@ -172,6 +172,9 @@ func (v renderer) addCounts(w *wants, plan workload.Plan) {
 		w.setValue("replicas/"+counts[i].Name, path.Integer(size.Of(counts[i].Component)))
 	}
 	w.canSize = scaled > 0 || len(counts) > 0 && len(w.fixed) == 0
+	if v.Spec.LiftsCounts && !plan.Size.Once {
+		v.addLows(w, plan.Size)
+	}
 }
 
 // addFixed passes over a count that must not change, and adds the reason if the size would change it.

@@ -236,6 +236,10 @@ func (c *compiler) bounds(at *field.Path, spec *v1alpha1.Bounds) {
 	}
 	oneOf(c, at.Child("encoding"), spec.Encoding, v1alpha1.EncodingInteger, v1alpha1.EncodingString)
 	c.a.encoding = spec.Encoding
+	c.a.LiftsCounts = spec.LiftsCounts
+	if spec.LiftsCounts && (spec.Each == "" || spec.Min == nil || !c.scalesEach(spec.Each)) {
+		c.invalid(at.Child("liftsCounts"), true, "needs min, and the same each in scale and bounds")
+	}
 	if spec.Each != "" {
 		c.boundsEach(at, spec)
 		return

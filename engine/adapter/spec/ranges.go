@@ -1,6 +1,9 @@
 package spec
 
 import (
+	"slices"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -40,6 +43,14 @@ func (c *compiler) boundsEach(at *field.Path, spec *v1alpha1.Bounds) {
 	}
 	c.a.Lows = c.eachBound(at.Child("min"), spec.Min, spec.Encoding, each, names, workload.PartMin)
 	c.a.Highs = c.eachBound(at.Child("max"), spec.Max, spec.Encoding, each, names, workload.PartMax)
+}
+
+// scalesEach reports whether a component has the counts of the list elements at a path.
+func (c *compiler) scalesEach(each v1alpha1.Path) bool {
+	list, err := path.Parse(string(each))
+	return err == nil && slices.ContainsFunc(c.a.Components, func(part Component) bool {
+		return part.each != nil && strings.HasPrefix(part.each.String(), list.String()+".")
+	})
 }
 
 func (c *compiler) eachBound(at *field.Path, spec *v1alpha1.Bound, encoding v1alpha1.Encoding, each path.Path, names []path.Path,

@@ -47,6 +47,8 @@ type Spec struct {
 	Min, Max *Bound
 	// Lows and highs are the ends of the ranges of list elements; min and max are nil then.
 	Lows, Highs *EachBound
+	// LiftsCounts is true if a lower count also lowers the end in lows.
+	LiftsCounts bool
 	encoding    v1alpha1.Encoding
 	// Amounts are the requests, limits and utilisations.
 	Amounts []Amount
