@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
 
 	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -15,7 +16,15 @@ import (
 	"flyball.dev/flyball/cmd/version"
 )
 
+// memoryPercent is the part of GOMEMLIMIT for Go's runtime. The chart sets GOMEMLIMIT to the limit of the container. The rest is
+// for memory outside of the runtime.
+const memoryPercent = 90
+
+// leaveMemory makes the collector keep the runtime below its part of GOMEMLIMIT. Without GOMEMLIMIT there is no bound.
+func leaveMemory() { debug.SetMemoryLimit(debug.SetMemoryLimit(-1) / 100 * memoryPercent) }
+
 func main() {
+	leaveMemory()
 	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "flyball-manager:", err)
 		os.Exit(1)

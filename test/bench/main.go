@@ -61,8 +61,9 @@ type sizes struct {
 	costed, podChanges, keptPods int
 	// plannedTargets is the number of planned Deployments. planRounds is the number of plans.
 	plannedTargets, planRounds int
-	// usageTargets is the number of tuned targets in memory.
-	usageTargets int
+	// usageTargets is the number of tuned targets in memory. notifications is the number of Notifications in memory, a multiple of
+	// inNamespace.
+	usageTargets, notifications int
 	// tuningSeeds and tuningDays are the size of the offline benchmark of tuning. Zero days means all its days.
 	tuningSeeds []uint64
 	tuningDays  int
@@ -75,7 +76,7 @@ func fullSizes() sizes {
 		decideRounds: 15, reviews: 5000, updatesJudged: 2000, admitRounds: 15,
 		reactObjects: 200, reactSpaces: 20, frozenTimes: 50, firstFrozen: 10,
 		outageRounds: 4, outageTargets: 200, outage: 20 * time.Second, kept: []int{1000, 10_000},
-		costed: 2000, podChanges: 30, keptPods: 20_000, plannedTargets: 2000, planRounds: 3, usageTargets: 2000,
+		costed: 2000, podChanges: 30, keptPods: 20_000, plannedTargets: 2000, planRounds: 3, usageTargets: 2000, notifications: 1000,
 		tuningSeeds: tortoise.Seeds,
 	}
 }
@@ -89,7 +90,7 @@ func quickSizes() sizes {
 		decideRounds: 1, reviews: reviewBlock, updatesJudged: updateBlock, admitRounds: 1,
 		reactObjects: 3, reactSpaces: 2, frozenTimes: 2, firstFrozen: 1,
 		outageRounds: 1, outageTargets: 10, outage: announceLimit + 2*time.Second, kept: []int{20, 100},
-		costed: 30, podChanges: 2, keptPods: 300, plannedTargets: 200, planRounds: 1, usageTargets: 20,
+		costed: 30, podChanges: 2, keptPods: 300, plannedTargets: 200, planRounds: 1, usageTargets: 20, notifications: 2 * inNamespace,
 		tuningSeeds: tortoise.Seeds[:1], tuningDays: 8,
 	}
 }
@@ -122,6 +123,7 @@ func parts() []part {
 		{tuningFigures, long, (*bench).tuning},
 		{[]string{"heap_per_pod_ratio"}, short, (*bench).keepingPods},
 		{[]string{"heap_per_policy_bytes"}, short, (*bench).heap},
+		{[]string{"memory_mb_notifications_1000", "memory_mb_message_queue"}, short, (*bench).messages},
 		{[]string{"plan_seconds_2000", "plan_heap_mb_2000", "plan_changes_2000"}, short, (*bench).planning},
 		{[]string{"ui_first_paint_ms_2000", "ui_whole_page_ms_2000", "ui_heap_mb_2000"}, short, (*bench).painting},
 		{[]string{"admit_decide_ns_10", "admit_decide_ns_1000", "admit_decide_ns_10000", "admit_decide_ratio"}, short, (*bench).deciding},
@@ -137,7 +139,8 @@ func parts() []part {
 		{[]string{"outage_recovery_ms"}, short, (*bench).outages},
 		{[]string{"edge_ratio", "edge_ratio_watching", "edge_cpu_ratio", "edge_cpu_ratio_watching", "edge_requests_per_change"}, short,
 			(*bench).transitions},
-		{[]string{"scale_20000_edge_ratio", "scale_20000_start_seconds", "scale_20000_memory_ratio"}, long, (*bench).scaling},
+		{[]string{"scale_20000_edge_ratio", "scale_20000_start_seconds", "scale_20000_memory_ratio", "memory_mb_targets_2000",
+			"memory_mb_targets_20000"}, long, (*bench).scaling},
 		{[]string{"heap_per_object_ratio", "watch_cpu_ratio"}, long, (*bench).watching},
 	}
 }

@@ -109,12 +109,14 @@ func (b *bench) scaling(ctx context.Context) (err error) {
 	b.report.rounds("MiB at the peak with all targets", large.peaks)
 	b.report.figure("scale_20000_edge_ratio", median(large.ratios), "ratio")
 	b.report.figure("scale_20000_start_seconds", median(large.starts), "s")
+	b.report.figure("memory_mb_targets_2000", median(small.peaks), "MB")
+	b.report.figure("memory_mb_targets_20000", median(large.peaks), "MB")
 	b.report.figure("scale_20000_memory_ratio", median(large.peaks)/median(small.peaks), "ratio")
 	return nil
 }
 
 // scaled are the costs of transitions at one size, by round: the time over the bare loop's, the time until the manager was
-// in sync, and its peak memory in MiB.
+// in sync, and its peak memory in MB.
 type scaled struct{ ratios, starts, peaks []float64 }
 
 // scaleTo grows the cluster and measures transitions. In each round the manager and the bare loop put the targets to sleep
@@ -142,7 +144,7 @@ func (b *bench) scaleTo(ctx context.Context, s *stage, l *loop, targets, firstRo
 			all.ratios = append(all.ratios, m.Seconds/bare[i].Seconds)
 		}
 		all.starts = append(all.starts, manager.Start)
-		all.peaks = append(all.peaks, float64(manager.PeakRSS)/(1<<20))
+		all.peaks = append(all.peaks, float64(manager.PeakRSS)/1e6)
 	}
 	return all, nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -49,6 +50,14 @@ func TestPagesInTheCluster(t *testing.T) {
 	}
 	if manager := deployment(t, all).Spec.Selector.MatchLabels; manager["app.kubernetes.io/name"] == pod.Labels["app.kubernetes.io/name"] {
 		t.Errorf("the labels of the manager's pods select the pages: %v", manager)
+	}
+	for name, c := range map[string]corev1.Container{"pages": pod.Spec.Containers[0],
+		"manager": deployment(t, all).Spec.Template.Spec.Containers[0]} {
+		if !slices.ContainsFunc(c.Env, func(v corev1.EnvVar) bool {
+			return v.Name == "GOMEMLIMIT" && v.ValueFrom.ResourceFieldRef.Resource == "limits.memory"
+		}) {
+			t.Errorf("the %s do not know their limit of memory: %+v", name, c.Env)
+		}
 	}
 	for _, bad := range []string{"ui.enabled=true", "ui.enabled=true,ui.tlsSecret=a,ui.rights=all"} {
 		if out, err := here.tool(t.Context(), "helm", "template", release, chart, "--set", bad); err == nil {
