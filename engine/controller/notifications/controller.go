@@ -47,7 +47,7 @@ type Options struct {
 	Clock clock.WithTicker
 	// Namespace is the namespace of the Secrets of ClusterNotifications.
 	Namespace string
-	// Secrets are the names of the Secrets that may be read.
+	// Secrets are the names of the readable Secrets.
 	Secrets []string
 	// PerNamespace is the number of Notifications of a namespace with messages.
 	PerNamespace int
@@ -142,7 +142,7 @@ func (e *ending) Start(ctx context.Context) error {
 	return nil
 }
 
-// Observe puts an announcement into the queues of the Notifications that select it. It does not wait.
+// Observe puts an announcement into the queues of its Notifications. It does not wait.
 func (c *Controller) Observe(a message.Announcement) {
 	var has map[string]string
 	if p := c.World.Snapshot().Find(a.Policy); p != nil {

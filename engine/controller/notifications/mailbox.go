@@ -40,7 +40,7 @@ type mailbox struct {
 	outbox     []message.Message
 	dropped    int64
 	aheadUntil time.Time
-	// heir is the mailbox that took over, after an edit of the Notification.
+	// heir took over, after an edit of the Notification.
 	heir *mailbox
 
 	signal chan struct{}

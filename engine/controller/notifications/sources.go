@@ -82,7 +82,7 @@ func (a *ahead) wait(ctx context.Context, now, until time.Time) {
 	}
 }
 
-// look announces the transitions that are due, and returns the instant when another is; zero: never.
+// look announces the due transitions, and returns the instant when another is; zero: never.
 func (a *ahead) look(now time.Time) (next time.Time) {
 	boxes := a.all()
 	if len(boxes) == 0 {

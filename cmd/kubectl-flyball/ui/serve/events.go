@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// maxStreams is the largest number of event streams that are open at the same time. A browser opens one stream for each
+// maxStreams is the largest number of event streams open at the same time. A browser opens one stream for each
 // tab.
 const maxStreams = 32
 
