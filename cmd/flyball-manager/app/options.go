@@ -286,7 +286,7 @@ func (o *Options) validate() error {
 	if _, err := notify.NewGuard(o.Notifications.AllowedHosts); err != nil {
 		errs = append(errs, fmt.Errorf("--notification-allowed-hosts: %w", err))
 	}
-	if o.Notifications.PerNamespace < 1 {
+	if o.Notifications.Enabled && o.Notifications.PerNamespace < 1 {
 		errs = append(errs, fmt.Errorf("--notifications-per-namespace must be at least 1, is %d", o.Notifications.PerNamespace))
 	}
 	if u, err := url.Parse(o.Notifications.Page); err != nil || o.Notifications.Page != "" && (u.Scheme != "https" || u.Host == "") {
