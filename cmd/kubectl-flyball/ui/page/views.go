@@ -222,9 +222,25 @@ type change struct {
 	Problem []string
 	Plan    *plan.Plan
 	Lines   []plan.Line
-	// More is the number of lines that the page does not show.
+	// More is the number of lines outside the page.
 	More int
 }
+
+// maxPairs is the largest number of targets in the picture of a preview.
+const maxPairs = 40
+
+// Picture returns the picture of the targets that run differently, or nil if none does.
+func (c change) Picture(v *view) *chart {
+	k := week.Difference(c.Plan, v.Zone)
+	if len(k.Groups) == 0 {
+		return nil
+	}
+	k.Groups = k.Groups[:len(k.Groups)-c.Hidden()]
+	return newChart(v, k, k.Now)
+}
+
+// Hidden returns the number of targets that run differently outside the picture.
+func (c change) Hidden() int { return max(0, len(c.Plan.Timelines)-maxPairs) }
 
 // maxLines is the largest number of lines in a preview.
 const maxLines = 300

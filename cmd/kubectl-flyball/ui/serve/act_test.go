@@ -155,3 +155,21 @@ func TestPreviewEnds(t *testing.T) {
 		t.Errorf("%.600s", got)
 	}
 }
+
+// TestPreviewShowsEachTargetOnce checks that a preview of moved crons has a picture with each changed target without and with
+// the change, and the writes folded below.
+func TestPreviewShowsEachTargetOnce(t *testing.T) {
+	o := open(t).enter()
+	moved := "apiVersion: flyball.dev/v1alpha1\nkind: Schedule\nmetadata: {name: office-hours, namespace: shop}\nspec:\n" +
+		"  target: {selector: {matchLabels: {tier: app}}}\n  timeZone: Europe/Berlin\n  upscale: \"0 9 * * 1-5\"\n  downscale: \"0 19 * * 1-5\"\n"
+	got := o.text(o.request(http.MethodPost, "/preview", "manifest="+url.QueryEscape(moved)), http.StatusOK)
+	picture, lines, found := strings.Cut(got, `<details class="text">`)
+	for _, target := range []string{"Deployment.apps/shop/web", "CronJob.batch/shop/report"} {
+		if n := strings.Count(picture, `<span class="name" title="`+target+`"`); n != 2 {
+			t.Errorf("the picture has %d rows of %s", n, target)
+		}
+	}
+	if !found || !strings.Contains(picture, "with the change") || !strings.Contains(lines, ">removed<") {
+		t.Errorf("there is no picture, or there are no writes below it: %.2000s", picture)
+	}
+}

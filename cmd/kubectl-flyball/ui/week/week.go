@@ -165,6 +165,21 @@ func Of(ctx context.Context, w *source.World, o Options) (*Week, error) {
 	return k, nil
 }
 
+// Difference returns the picture of a compared plan, with a group for each target that runs differently: a row without the
+// edit and a row with it.
+func Difference(p *plan.Plan, zone *time.Location) *Week {
+	k := &Week{From: p.From, To: p.To, Now: p.From, Zone: zone.String(), Groups: []Group{}, zone: zone}
+	k.mark()
+	for i := range p.Timelines {
+		with, without := &p.Timelines[i], &p.TimelinesBefore[i]
+		ref := with.Ref()
+		k.Groups = append(k.Groups, Group{Namespace: ref.Namespace, Rows: []Row{
+			{Target: with.Target, Kind: ref.Kind, Name: ref.Name, Bars: k.bars(without), ref: ref},
+			{Target: with.Target, Kind: ref.Kind, Name: ref.Name, Bars: k.bars(with), ref: ref}}})
+	}
+	return k
+}
+
 // policies returns, for each target, the policies that act on it or, through its autoscalers, on its size, in order.
 func policies(memory *world.Memory) map[workload.Ref][]string {
 	all := map[workload.Ref][]string{}
