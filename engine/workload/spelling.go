@@ -2,6 +2,7 @@ package workload
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -19,6 +20,14 @@ func Nearest(name string, candidates []string) string {
 		}
 	}
 	return best
+}
+
+// NearestFirst returns the candidates in order of their distance from a name.
+func NearestFirst(name string, candidates []string) []string {
+	name = strings.ToLower(name)
+	return slices.SortedStableFunc(slices.Values(candidates), func(a, b string) int {
+		return cmp.Compare(distance(name, strings.ToLower(a)), distance(name, strings.ToLower(b)))
+	})
 }
 
 // Meant returns a suggestion to append to an error about an unknown name; empty: no candidate is close.

@@ -33,7 +33,7 @@ func TestUsageErrorsAreInPlainWords(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"explain":                         "kubectl flyball explain needs more: write kubectl flyball explain KIND/NAME",
-		"explain deployment web":          "write deployment/web",
+		"explain deployment web api":      "write kubectl flyball explain KIND/NAME",
 		"explain deployment/a sts/b":      "write kubectl flyball explain KIND/NAME",
 		"version now":                     `kubectl flyball version takes no "now"`,
 		"status --offlien":                "there is no flag --offlien; did you mean offline?",

@@ -192,6 +192,11 @@ func (s *session) withOwners(ctx context.Context, w *source.World, q source.Quer
 // argument means an object.
 func (v *explainVerb) explainPolicy(ctx context.Context, arg string, id workload.Policy) (bool, error) {
 	w, err := v.load(ctx, source.Query{Namespace: id.Namespace})
+	if missing := (source.MissingRights)(nil); id.Namespace == "" && errors.As(err, &missing) {
+		if w, err = v.load(ctx, source.Query{Namespace: v.namespace()}); err == nil {
+			w.Note("only the targets in namespace %s are listed, because you may not read all namespaces", v.namespace())
+		}
+	}
 	if err != nil {
 		return true, err
 	}

@@ -226,16 +226,15 @@ func (w *World) unknownKind(name string) error {
 			return w.Served(gk)
 		}
 	}
-	var candidates, listed []string
+	var all, names []string
 	for _, k := range w.Kinds {
-		candidates = append(candidates, k.Names...)
-		listed = append(listed, k.Resource.GroupResource().String())
+		all, names = append(all, k.Names...), append(names, k.Names[1])
 	}
-	there := "no adapters at all"
-	if len(listed) > 0 {
-		there = "adapters of " + strings.Join(listed, ", ")
+	there := "; there are no adapters at all"
+	if len(names) > 0 {
+		there = "; the nearest names are " + strings.Join(workload.NearestFirst(name, names)[:min(3, len(names))], ", ")
 	}
-	return fmt.Errorf("there is no adapter for a kind %q%s", name, cmp.Or(workload.Meant(name, candidates), "; there are "+there))
+	return fmt.Errorf("there is no adapter for a kind %q%s", name, cmp.Or(workload.Meant(name, all), there))
 }
 
 // Served returns an error if a kind has an adapter but the API server does not serve the kind. Nothing is known about

@@ -5,6 +5,7 @@ package syntax
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,19 +14,38 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Explain makes a command and its subcommands answer wrong arguments with an error that shows the usage.
+// Explain makes a command and its subcommands answer wrong arguments with an error that shows the usage, and accept objects
+// in the words of kubectl get.
 func Explain(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if check(cmd, args) == nil {
+			if check(cmd, joined(cmd, args)) == nil {
 				return nil
 			}
 			return usageError(cmd, args)
 		}
 	}
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd, joined(cmd, args)) }
+	}
 	for _, c := range cmd.Commands() {
 		Explain(c)
 	}
+}
+
+// joined returns the arguments of a verb with KIND NAME... as KIND/NAME....
+func joined(cmd *cobra.Command, args []string) []string {
+	first := slices.IndexFunc(strings.Fields(cmd.Use), func(word string) bool {
+		return strings.Contains(word, "KIND/NAME") || strings.Contains(word, "TARGET") || strings.Contains(word, "POLICY")
+	})
+	if first < 1 || len(args) <= first || slices.ContainsFunc(args[first-1:], func(arg string) bool { return strings.Contains(arg, "/") }) {
+		return args
+	}
+	all := slices.Clone(args[:first-1])
+	for _, name := range args[first:] {
+		all = append(all, args[first-1]+"/"+name)
+	}
+	return all
 }
 
 // Reference is the annotation of a command whose value is printed in the help, below the flags.
@@ -54,9 +74,6 @@ func usageError(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("%s needs more: write %s; see %s --help", name, usage, name)
 	case takes == "":
 		return fmt.Errorf("%s takes no %q: write %s with flags alone; see %s --help", name, strings.Join(args, " "), usage, name)
-	case strings.Contains(takes, "KIND/NAME") && len(args) > 1 && !strings.Contains(strings.Join(args[len(args)-2:], ""), "/"):
-		n := len(args)
-		return fmt.Errorf("%s takes an object as one word: write %s/%s; see %s --help", name, args[n-2], args[n-1], name)
 	}
 	return fmt.Errorf("%s does not take %q: write %s; see %s --help", name, strings.Join(args, " "), usage, name)
 }

@@ -100,6 +100,8 @@ var _ = Describe("People with a role in one namespace", func() {
 			status := run(ns+"/"+who, "", "status", "-n", ns).Out
 			Expect(status).To(And(ContainSubstring("Schedule/"+ns+"/nights"), ContainSubstring("ClusterSchedule/here-"+ns),
 				Not(ContainSubstring("there-"+ns))), who)
+			Expect(run(ns+"/"+who, "", "explain", "clusterschedule/here-"+ns, "-n", ns)).To(answered(0, "CronJob.batch/"+ns+"/report",
+				"only the targets in namespace "+ns+" are listed, because you may not read all namespaces"), who)
 		}
 	})
 
