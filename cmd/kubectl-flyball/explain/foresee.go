@@ -39,6 +39,27 @@ func part(memory *world.Memory, ref workload.Ref, v *decide.Verdict) (refs []wor
 	return refs, limited
 }
 
+// Around returns the world of an object and of the objects that its changes depend on. If a policy of the object has a rate
+// limit, these are all objects.
+func Around(w *source.World, ref workload.Ref, at time.Time) (*source.World, error) {
+	memory, err := w.Memory()
+	if err != nil {
+		return nil, err
+	}
+	v := decide.Target(memory, ref, at, nil)
+	refs, _ := part(memory, ref, &v)
+	next := *w
+	next.Objects = nil
+	for _, r := range slices.CompactFunc(slices.SortedFunc(slices.Values(refs), workload.Ref.Compare), sameRef) {
+		if raw := memory.Raw(r); raw != nil {
+			next.Objects = append(next.Objects, raw)
+		}
+	}
+	return &next, nil
+}
+
+func sameRef(a, b workload.Ref) bool { return a == b }
+
 // reach returns the world at the instant of the explanation. It simulates the writes of the policies from start to this
 // instant.
 func (e *Explanation) reach(memory *world.Memory, ref workload.Ref, start time.Time) (*world.Memory, error) {

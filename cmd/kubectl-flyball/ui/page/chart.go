@@ -223,6 +223,28 @@ func (c *chart) State(bars []week.Bar) string { return nowText(bars, c.at) }
 // Next returns the next change of state in a row of bars.
 func (c *chart) Next(bars []week.Bar) string { return nextText(bars, c.at, c.To, c.v.Zone) }
 
+// Listed is a line of the picture: the heading of a namespace, or a group.
+type Listed struct {
+	// Space is the name of the namespace, for a heading. Bars is the summary of its targets, and Text their number and states now.
+	Space, Text string
+	Bars        []week.Bar
+	Group       *week.Group
+}
+
+// Listed returns the groups, with a heading before the groups of each namespace.
+func (c *chart) Listed() (all []Listed) {
+	for i := range c.Groups {
+		g := &c.Groups[i]
+		if i == 0 || c.Groups[i-1].Namespace != g.Namespace {
+			space := c.In(g.Namespace)
+			all = append(all, Listed{Space: cmp.Or(g.Namespace, "cluster"), Bars: space.Summary,
+				Text: c.Count(space) + ", now " + c.State(space.Summary)})
+		}
+		all = append(all, Listed{Group: g})
+	}
+	return all
+}
+
 // Key returns the key of a group in the addresses of pages.
 func (c *chart) Key(g *week.Group) string { return g.Namespace + " " + strings.Join(g.Policies, " ") }
 

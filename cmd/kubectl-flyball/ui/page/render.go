@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"time"
 	"unicode"
 
@@ -69,7 +70,7 @@ func (v *view) Link(path string, pairs ...string) string {
 var functions = template.FuncMap{
 	"listed": listed, "states": week.States, "count": workload.Count[int], "policyID": policyID, "brief": plan.Brief,
 	"counts": overview.Counts, "slug": slug,
-	"tenth": func(f float64) string { return fmt.Sprintf("%.1f", f) },
+	"amount": amount,
 }
 
 var templates = template.Must(template.New("").Funcs(functions).ParseFS(sources, "templates/*.html"))
@@ -90,4 +91,19 @@ func visible(r rune) rune {
 		return unicode.ReplacementChar
 	}
 	return r
+}
+
+// amount formats a number for people: with one decimal below ten, and else whole, with commas between thousands.
+func amount(f float64) string {
+	if math.Abs(f) < 9.95 {
+		return fmt.Sprintf("%.1f", f)
+	}
+	digits := fmt.Sprintf("%.0f", math.Abs(f))
+	for at := len(digits) - 3; at > 0; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	if f < 0 {
+		return "-" + digits
+	}
+	return digits
 }

@@ -133,7 +133,7 @@ func TestEachBarOfThePictureHasText(t *testing.T) {
 	for _, g := range r.Week.Groups {
 		for _, row := range g.Rows {
 			rows++
-			if got := lines[row.Kind+" "+row.Name]; got < len(row.Bars) {
+			if got := lines[row.Target]; got < len(row.Bars) {
 				t.Errorf("%s has %d bars and %d lines of text", row.Target, len(row.Bars), got)
 			}
 		}

@@ -34,8 +34,22 @@ type View struct{ Path, Name string }
 var views = []View{{"/", "Week"}, {"/policies", "Policies"}, {"/freezes", "Freezes"}, {"/savings", "Savings"}, {"/tuning", "Tuning"},
 	{"/health", "Health"}, {"/preview", "Preview"}}
 
-// Views returns the views of the server.
-func (v *view) Views() []View { return views }
+// Views returns the views of the server. The first has the name of its length of time.
+func (v *view) Views() []View {
+	all := slices.Clone(views)
+	all[0].Name = v.Span()
+	return all
+}
+
+// title returns the title of a view of the report.
+func (v *view) title(scope string) string {
+	for _, entry := range v.Views() {
+		if entry.Path == v.Nav {
+			return "Flyball: " + entry.Name + ", " + scope
+		}
+	}
+	return "Flyball: " + scope
+}
 
 // Target returns the address of the page of a target. A cluster-scoped target has - in place of the namespace.
 func (v *view) Target(ref workload.Ref) string {
@@ -103,7 +117,8 @@ func (r *Report) View(out io.Writer, path string, q Query, zones []string, verdi
 }
 
 func (r *Report) view(path string, q Query, zones []string, verdict *Verdict) *view {
-	v := &view{Title: "Flyball: " + r.Scope, Zone: r.zone, Nav: path, Query: q, Zones: zones}
+	v := &view{Zone: r.zone, Nav: path, Query: q, Zones: zones}
+	v.Title = v.title(r.Scope)
 	filtered := *r // a copy, because the same report may be shown again
 	if path == "/" {
 		filtered.Week = r.Week.Filter(q["q"])
@@ -115,7 +130,8 @@ func (r *Report) view(path string, q Query, zones []string, verdict *Verdict) *v
 // Early writes the first part of the page of the week, with the present state of each group. A browser shows this part
 // until Rest or FaultRest writes the rest.
 func Early(out io.Writer, now *week.Week, namespace string, q Query) error {
-	v := &view{Title: "Flyball: " + scope(namespace), Zone: now.Location(), Nav: "/", Query: q}
+	v := &view{Zone: now.Location(), Nav: "/", Query: q}
+	v.Title = v.title(scope(namespace))
 	v.Body = newChart(v, now.Filter(q["q"]), now.Now)
 	return execute(out, "early", v)
 }
@@ -151,6 +167,14 @@ func (v *view) SpanChoices() (all []Choice) {
 	return all
 }
 
+// Span returns the length of time of the picture as a heading: Day, Week or Month.
+func (v *view) Span() string {
+	if span := v.Query["span"]; span == "day" || span == "month" {
+		return strings.ToUpper(span[:1]) + span[1:]
+	}
+	return "Week"
+}
+
 // Day formats the day of an instant as the value of a choice.
 func (v *view) Day(t time.Time) string { return t.In(v.Zone).Format(time.DateOnly) }
 
@@ -177,9 +201,59 @@ type subject[Story any] struct {
 	Offers *act.Offers
 }
 
-// Target writes the page of a target.
-func Target(out io.Writer, e *explain.Explanation, offers *act.Offers, f Frame) error {
-	return execute(out, "target", f.view(e.Target, subject[*explain.Explanation]{e, offers}))
+// targetBody is the content of the page of a target.
+type targetBody struct {
+	subject[*explain.Explanation]
+	// Chart is the picture of the target's own week, and Bars are its bars. Bars is empty if no policy selects the target.
+	Chart *chart
+	Bars  []week.Bar
+}
+
+// Target writes the page of a target, with its row of the week.
+func Target(out io.Writer, ref workload.Ref, e *explain.Explanation, days *week.Week, offers *act.Offers, f Frame) error {
+	v := f.view(e.Target, nil)
+	t := targetBody{subject: subject[*explain.Explanation]{e, offers}, Chart: newChart(v, days, days.Now)}
+	if row := days.Row(ref); row != nil {
+		t.Bars = row.Bars
+	}
+	v.Body = t
+	return execute(out, "target", v)
+}
+
+// Headline returns the state of the target and its end, in at most ten words.
+func (t targetBody) Headline() string {
+	now := at(t.Bars, t.Chart.at)
+	switch state := t.Story.State; {
+	case now == nil:
+		return "No policy changes it"
+	case state == "already_asleep":
+		return "At rest by its owner's own will"
+	case state == "overridden":
+		return "Changed by another writer until the next transition"
+	case state == "unable":
+		return "Left running: it cannot sleep"
+	case state == "falling_asleep":
+		return "Falling asleep" + t.until(now)
+	case state == "pending":
+		return "About to be " + string(now.State) + t.until(now)
+	}
+	return strings.ToUpper(string(now.State[:1])) + string(now.State[1:]) + t.until(now)
+}
+
+// until returns the end of the state of a bar as text, or "" if the state lasts.
+func (t targetBody) until(b *week.Bar) string {
+	for next := b; next != nil; next = at(t.Bars, next.To) {
+		if next.State != b.State {
+			return " until " + short(next.From, t.Chart.at, t.Chart.v.Zone)
+		}
+	}
+	return ""
+}
+
+// ByID returns the address of the page of a policy, given by its ID.
+func (v *view) ByID(id string) string {
+	p := workload.ParsePolicy(id)
+	return v.Policy(p.Kind, p.Namespace, p.Name)
 }
 
 // Policy writes the page of a policy.

@@ -277,7 +277,17 @@ func (s *Server) target(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return err
 		}
-		return page.Target(out, story, offers, q.frame(r, "/"))
+		near, err := explain.Around(world, target.Ref, now)
+		if err != nil {
+			return err
+		}
+		from := week.Midnight(now, q.zone)
+		days, err := week.Of(ctx, near, week.Options{From: from, To: from.In(q.zone).AddDate(0, 0, 7), Now: now, Zone: q.zone,
+			Namespace: target.Namespace})
+		if err != nil {
+			return err
+		}
+		return page.Target(out, target.Ref, story, days, offers, q.frame(r, "/"))
 	})
 }
 

@@ -21,6 +21,8 @@ func TestViewsShowContentWithoutAScript(t *testing.T) {
 		"/?zone=America%2FNew_York": {"America/New_York", "EDT"},
 		"/?from=2037-10-25&span=day&zone=Europe%2FBerlin": {"the time from 02:00 to 03:00 comes twice"},
 		"/?from=2038-03-27&zone=Europe%2FBerlin":          {"goes from 02:00 to 03:00: the time between is skipped"},
+		"/?from=2038-03-27&span=day":                      {"<h1>Day</h1>", ">Day</a>", "<title>Flyball: Day, all namespaces</title>"},
+		"/?from=2038-03-27&span=month":                    {"<h1>Month</h1>", ">Month</a>", "<title>Flyball: Month, all namespaces</title>"},
 		"/?q=search":                                      {"Schedule/shop/search-nights", "1 target"},
 		"/?q=nothing+of+the+kind":                         {"No target has &#34;nothing of the kind&#34;"},
 		"/policies":                                       {"Schedule/shop/data-first", "Asleep", "FreezeException/shop/hotfix"},
@@ -29,7 +31,7 @@ func TestViewsShowContentWithoutAScript(t *testing.T) {
 		"/savings":                         {"Memory GiB hours", "Compared with a world without policies"},
 		"/health":                          {"policies", "ok"},
 		"/preview":                         {"It applies nothing", "<textarea"},
-		"/target/Deployment.apps/shop/web": {"because of Schedule/shop/office-hours", "replicas", "refused", "Next changes"},
+		"/target/Deployment.apps/shop/web": {", and decides</span>", "replicas", "refused", "Next changes"},
 		"/style.css":                       {"prefers-color-scheme: dark"},
 		"/page.js":                         {"EventSource"},
 	} {
@@ -197,4 +199,32 @@ func TestManyAtOnce(t *testing.T) {
 		all.Go(func() { o.text(o.request(http.MethodPost, "/preview", edit), http.StatusOK) })
 	}
 	all.Wait()
+}
+
+// TestATargetHasAHeadlineAndItsWeek checks that the page of each target of the week begins with its state and the end of the
+// state in at most ten words, shows its own bars, and links the policies, of which one decides.
+func TestATargetHasAHeadlineAndItsWeek(t *testing.T) {
+	o := open(t).enter()
+	targets := regexp.MustCompile(`href="(/target/[^"?]*)`).FindAllStringSubmatch(o.text(o.request(http.MethodGet, "/", ""), http.StatusOK), -1)
+	if len(targets) < 10 {
+		t.Fatalf("%d targets", len(targets))
+	}
+	headlines := map[string]bool{}
+	for _, target := range targets {
+		got := o.text(o.request(http.MethodGet, target[1], ""), http.StatusOK)
+		headline := regexp.MustCompile(`<p class="headline">([^<]*)</p>`).FindStringSubmatch(got)
+		if headline == nil || len(strings.Fields(headline[1])) > 10 {
+			t.Fatalf("%s: headline %q", target[1], headline)
+		}
+		headlines[headline[1]] = true
+		if !strings.Contains(got, `<svg class="bars"`) || !strings.Contains(got, `<a href="/policy/`) {
+			t.Errorf("%s has no bars or no link of a policy: %.3000s", target[1], got)
+		}
+		if n := strings.Count(got, ", and decides</span>"); n > 1 {
+			t.Errorf("%s: %d policies decide", target[1], n)
+		}
+	}
+	if len(headlines) < 3 {
+		t.Errorf("the headlines are %v", headlines)
+	}
 }

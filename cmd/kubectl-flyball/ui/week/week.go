@@ -249,6 +249,30 @@ func (w *Week) explainEmpty(memory *world.Memory) {
 	}
 }
 
+// Row returns the row of a target, or nil.
+func (w *Week) Row(ref workload.Ref) *Row {
+	for i := range w.Groups {
+		for j := range w.Groups[i].Rows {
+			if row := &w.Groups[i].Rows[j]; row.ref == ref {
+				return row
+			}
+		}
+	}
+	return nil
+}
+
+// In returns all targets of a namespace as one group, without policies and savings.
+func (w *Week) In(namespace string) *Group {
+	all := &Group{Namespace: namespace}
+	for i := range w.Groups {
+		if w.Groups[i].Namespace == namespace {
+			all.Rows = append(all.Rows, w.Groups[i].Rows...)
+		}
+	}
+	all.summarize()
+	return all
+}
+
 // Filter returns the week with only those rows that contain a text in their kind, name, namespace, policies or in a
 // state. The totals are those of the rows that are left.
 func (w *Week) Filter(text string) *Week {
