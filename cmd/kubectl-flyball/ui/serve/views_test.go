@@ -205,7 +205,8 @@ func TestManyAtOnce(t *testing.T) {
 // state in at most ten words, shows its own bars, and links the policies, of which one decides.
 func TestATargetHasAHeadlineAndItsWeek(t *testing.T) {
 	o := open(t).enter()
-	targets := regexp.MustCompile(`href="(/target/[^"?]*)`).FindAllStringSubmatch(o.text(o.request(http.MethodGet, "/", ""), http.StatusOK), -1)
+	days := o.text(o.request(http.MethodGet, "/", ""), http.StatusOK)
+	targets := regexp.MustCompile(`href="(/target/[^"?]*)`).FindAllStringSubmatch(days, -1)
 	if len(targets) < 10 {
 		t.Fatalf("%d targets", len(targets))
 	}
