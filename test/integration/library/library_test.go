@@ -2,6 +2,7 @@ package library
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -91,6 +92,57 @@ var _ = Describe("The shipped adapters", Ordered, func() {
 			}
 		})
 	}
+
+	It("leave a StatefulSet, and its ScaledObject, to the queue that the StatefulSet follows, until it follows none", func() {
+		const ns = "queued"
+		clock.SetTime(clock.Now().Add(24 * time.Hour)) // dusk
+		Expect(lib.Apply(scene.Ctx, []byte(`{apiVersion: v1, kind: Namespace, metadata: {name: queued}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {namespace: queued, name: team}, spec: {clusterQueue: all}}
+---
+{apiVersion: apps/v1, kind: StatefulSet, metadata: {namespace: queued, name: db, labels: {kueue.x-k8s.io/queue-name: team}},
+  spec: {replicas: 3, serviceName: db, selector: {matchLabels: {app: db}},
+  template: {metadata: {labels: {app: db}}, spec: {containers: [{name: db, image: "example.com/db:1"}]}}}}
+---
+{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {namespace: queued, name: db},
+  spec: {minReplicaCount: 2, scaleTargetRef: {name: db, kind: StatefulSet},
+  triggers: [{type: cpu, metricType: Utilization, metadata: {value: "50"}}]}}`))).To(Succeed())
+		s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "nights"}, Spec: v1alpha1.ScheduleSpec{
+			ScheduleRules: v1alpha1.ScheduleRules{Upscale: "0 8 * * *", Downscale: "0 20 * * *"}}}
+		Expect(lib.Client.Create(scene.Ctx, s)).To(Succeed())
+		field := func(apiVersion, kind, name string, fields ...string) func(Gomega) string {
+			return func(g Gomega) string {
+				obj := &unstructured.Unstructured{}
+				obj.SetAPIVersion(apiVersion)
+				obj.SetKind(kind)
+				g.Expect(lib.Client.Get(scene.Ctx, client.ObjectKey{Namespace: ns, Name: name}, obj)).To(Succeed())
+				value, _, err := unstructured.NestedFieldNoCopy(obj.Object, fields...)
+				g.Expect(err).NotTo(HaveOccurred())
+				return fmt.Sprint(value)
+			}
+		}
+		queue := field("kueue.x-k8s.io/v1beta2", "LocalQueue", "team", "spec", "stopPolicy")
+		count := field("apps/v1", "StatefulSet", "db", "spec", "replicas")
+		annotations := field("keda.sh/v1alpha1", "ScaledObject", "db", "metadata", "annotations")
+		Eventually(queue).Should(Equal("HoldAndDrain"))
+		Eventually(func(g Gomega) {
+			g.Expect(lib.Client.Get(scene.Ctx, client.ObjectKeyFromObject(s), s)).To(Succeed())
+			g.Expect(s.Status.Targets).To(HaveValue(Equal(v1alpha1.TargetCounts{Total: 1, Asleep: 1})))
+		}).Should(Succeed())
+		Expect(count(Default)).To(Equal("3"))
+		Expect(annotations(Default)).To(Equal("<nil>"))
+
+		set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "db"}}
+		Expect(lib.Patch(scene.Ctx, set, `{"metadata":{"labels":{"kueue.x-k8s.io/queue-name":null}}}`)).To(Succeed())
+		Eventually(count).Should(Equal("0"))
+		Eventually(annotations).Should(ContainSubstring("autoscaling.keda.sh/paused:true"))
+
+		clock.SetTime(clock.Now().Add(12 * time.Hour)) // dawn
+		DeferCleanup(func() { clock.SetTime(clock.Now().Add(12 * time.Hour)) })
+		Eventually(queue).Should(Equal("<nil>"))
+		Eventually(count).Should(Equal("3"))
+		Eventually(annotations).Should(Equal("<nil>"))
+	})
 
 	// No policy asks for these numbers, so a manager would restore the originals at once.
 	It("set every request, utilisation and bound of the test data and restore them exactly", func() {
