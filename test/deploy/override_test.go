@@ -15,6 +15,11 @@ func TestChartsRoleForChatsOnlyCreatesAndDeletesOverrides(t *testing.T) {
 		!slices.Equal(role[0].Verbs, []string{"create", "delete"}) {
 		t.Errorf("the role of callers: %+v", role)
 	}
+	for _, obj := range render(t, "--set", "webhook.enabled=false") {
+		if obj.GetName() == "flyball-override" {
+			t.Error("without the webhook, which checks the right to patch targets, the role would let chats put everything to sleep")
+		}
+	}
 }
 
 // botWakes lets a service account with nothing but the chart's role wake a sleeping namespace and end that. The role does not let it put

@@ -36,7 +36,7 @@ Objects suspended by a freeze do not wake.
 
 It takes the right to create overrides. Without rights to read policies too, the objects that wake are not shown.
 
-Exit codes: 0 done, 1 an error, or with --wait an object that was not ready in time.`,
+Exit codes: 0 done, 1 an error, or with --wait an object that has a limit or was not ready in time.`,
 		"  kubectl flyball wake deployment/web --for 2h --reason \"demo for a customer\" --wait\n  kubectl flyball wake "+
 			"namespace/shop --until 22:00\n  kubectl flyball wake -l team=search --until \"tomorrow 08:00\"\n  kubectl flyball wake "+
 			"schedule/office-hours --for 1d --dry-run\n  kubectl flyball wake deployment/web --end")

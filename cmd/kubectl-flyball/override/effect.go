@@ -66,12 +66,13 @@ func (o *Order) Of(ctx context.Context, w *source.World, places []Place) (*Effec
 	if o.End {
 		e.Overrides = o.InForce(w, places)
 	}
-	after := with(w, e.Overrides)
-	if o.End {
-		after = without(w, e.Overrides)
-	}
-	if err := e.look(after); err != nil {
-		return nil, err
+	after := without(w, e.Overrides)
+	if !o.End {
+		previews := named(w, e.Overrides)
+		after = with(w, previews)
+		if err := e.look(after, previews); err != nil {
+			return nil, err
+		}
 	}
 	from := o.Now.Truncate(time.Second)
 	options := plan.Options{From: from, To: from.Add(24 * time.Hour), Zone: o.Zone}
@@ -92,20 +93,25 @@ func (o *Order) Of(ctx context.Context, w *source.World, places []Place) (*Effec
 	return e, nil
 }
 
-// preview returns an Override with a name in place of the name that the API server generates.
-func preview(obj policy.Object) policy.Object {
-	if obj.GetName() != "" {
-		return obj
+// named returns Overrides with names in place of the names that the API server generates. No policy of the world has such a name.
+func named(w *source.World, overrides []policy.Object) (all []policy.Object) {
+	for _, obj := range overrides {
+		obj = obj.DeepCopyObject().(policy.Object)
+		base := strings.TrimSuffix(obj.GetGenerateName(), "-")
+		obj.SetName(base)
+		isTaken := func(p policy.Object) bool { return source.IDOf(p) == source.IDOf(obj) }
+		for i := 2; slices.ContainsFunc(w.Policies, isTaken) || slices.ContainsFunc(all, isTaken); i++ {
+			obj.SetName(fmt.Sprintf("%s-%d", base, i))
+		}
+		all = append(all, obj)
 	}
-	named := obj.DeepCopyObject().(policy.Object)
-	named.SetName(strings.TrimSuffix(obj.GetGenerateName(), "-"))
-	return named
+	return all
 }
 
 func with(w *source.World, overrides []policy.Object) *source.World {
 	edited := *w
 	for _, obj := range overrides {
-		edited.SetPolicy(preview(obj))
+		edited.SetPolicy(obj)
 	}
 	return &edited
 }
@@ -118,15 +124,15 @@ func without(w *source.World, overrides []policy.Object) *source.World {
 	return &edited
 }
 
-// look counts the objects on which the orders have their effect, and finds the limits of the others.
-func (e *Effect) look(w *source.World) error {
+// look counts the objects of a world on which its Overrides have their effect, and finds the limits of the others.
+func (e *Effect) look(w *source.World, overrides []policy.Object) error {
 	memory, err := w.Memory()
-	if err != nil || e.order.End {
+	if err != nil {
 		return err
 	}
 	ids := map[workload.Policy]bool{}
-	for _, obj := range e.Overrides {
-		id := source.IDOf(preview(obj))
+	for _, obj := range overrides {
+		id := source.IDOf(obj)
 		if p := memory.Find(id); p != nil && p.IsBroken() {
 			return fmt.Errorf("such an Override is not valid: %w", p.Invalid.ToAggregate())
 		}

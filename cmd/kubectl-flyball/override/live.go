@@ -3,6 +3,7 @@ package override
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,8 +26,13 @@ func overrides(client dynamic.Interface, namespace string) dynamic.ResourceInter
 	return client.Resource(override.ResourceIn(namespace)).Namespace(namespace)
 }
 
-// Write creates the Overrides of the effect, or deletes them. With dryRun, the API server only checks the request.
+// Write creates the Overrides of the effect, or deletes them. With dryRun, the API server only checks the request. An error names the
+// Overrides that are written already.
 func (e *Effect) Write(ctx context.Context, client dynamic.Interface, manager string, dryRun []string) error {
+	verb, done := "create", "created"
+	if e.order.End {
+		verb, done = "delete", "deleted"
+	}
 	for i, obj := range e.Overrides {
 		at := overrides(client, obj.GetNamespace())
 		var err error
@@ -36,18 +42,17 @@ func (e *Effect) Write(ctx context.Context, client dynamic.Interface, manager st
 		} else {
 			err = e.create(ctx, at, i, metav1.CreateOptions{FieldManager: manager, DryRun: dryRun})
 		}
+		if err == nil {
+			continue
+		}
+		err = fmt.Errorf("%s %s: %w", verb, idOf(obj), err)
 		if apierrors.IsForbidden(err) {
-			verb := "create"
-			if e.order.End {
-				verb = "delete"
-			}
-			right := Place{Namespace: obj.GetNamespace()}.Right()
-			right.Verb = verb
-			return fmt.Errorf("%w\nthis right is needed: %s", err, right)
+			err = fmt.Errorf("%w\nthis right is needed: %s", err, Place{Namespace: obj.GetNamespace()}.Right(verb))
 		}
-		if err != nil {
-			return fmt.Errorf("write %s: %w", idOf(obj), err)
+		if names := e.Names()[:i]; len(names) > 0 && len(dryRun) == 0 {
+			err = fmt.Errorf("%w\n%s already: %s", err, done, strings.Join(names, ", "))
 		}
+		return err
 	}
 	return nil
 }
@@ -76,10 +81,13 @@ func (e *Effect) create(ctx context.Context, at dynamic.ResourceInterface, i int
 const lookAgain = time.Second
 
 // Await waits until objects are awake and ready. These are the objects among the places, and the objects that the
-// places wake at once or keep awake. Await calls the function doing with a text about the present wait, and the
+// places wake at once or keep awake. It fails at once if a limit keeps an object from the effect. Await calls the function doing with a text about the present wait, and the
 // function ready with each object that has become ready.
 func (e *Effect) Await(ctx context.Context, client dynamic.Interface, w *source.World, places []Place, timeout time.Duration, doing,
 	ready func(string)) error {
+	if len(e.Limits) > 0 {
+		return fmt.Errorf("it is not kept awake: %s: %s", e.Limits[0].Object, e.Limits[0].Reason)
+	}
 	memory, err := w.Memory()
 	if err != nil {
 		return err

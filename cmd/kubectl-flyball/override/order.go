@@ -87,7 +87,7 @@ func (o *Order) Objects(places []Place) []policy.Object {
 	return all
 }
 
-// merged returns the places with all objects of one kind and namespace as one place.
+// merged returns the places with all objects of one kind and namespace as one place. Its text does not depend on their order.
 func merged(places []Place) (all []Place) {
 	for _, p := range places {
 		i := slices.IndexFunc(all, func(q Place) bool {
@@ -97,7 +97,7 @@ func merged(places []Place) (all []Place) {
 			p.target.Names = slices.Clone(p.target.Names)
 			all = append(all, p)
 		} else if !slices.Contains(all[i].target.Names, p.Object.Name) {
-			all[i].target.Names = append(all[i].target.Names, p.Object.Name)
+			all[i].target.Names, all[i].text = append(all[i].target.Names, p.Object.Name), min(all[i].text, p.text)
 		}
 	}
 	return all
@@ -129,20 +129,26 @@ func (o *Order) InForce(w *source.World, places []Place) (all []policy.Object) {
 		if !isInForce(obj, o.Now) {
 			continue
 		}
-		if slices.ContainsFunc(wanted, func(x policy.Object) bool { return sameOrder(x, obj) }) {
+		if slices.ContainsFunc(wanted, func(x policy.Object) bool { return isOf(obj, x) }) {
 			all = append(all, obj)
 		}
 	}
 	return all
 }
 
-// sameOrder reports whether two Overrides have the same scope, target, effect and schedules.
-func sameOrder(a, b policy.Object) bool {
-	targetA, rulesA, okA := override.PartsOf(a)
-	targetB, rulesB, okB := override.PartsOf(b)
-	return okA && okB && a.GetNamespace() == b.GetNamespace() && rulesA.Effect == rulesB.Effect &&
-		equality.Semantic.DeepEqual(rulesA.Policies, rulesB.Policies) && equality.Semantic.DeepEqual(targetA, targetB)
+// isOf reports whether an Override has the scope, target, effect and schedules of an order's Override. Of an Override with a generated
+// name, the order's name is known too.
+func isOf(obj, order policy.Object) bool {
+	targetA, rulesA, okA := override.PartsOf(obj)
+	targetB, rulesB, okB := override.PartsOf(order)
+	targetA.Names, targetB.Names = sorted(targetA.Names), sorted(targetB.Names)
+	return okA && okB && obj.GetNamespace() == order.GetNamespace() && rulesA.Effect == rulesB.Effect &&
+		(obj.GetGenerateName() == "" || obj.GetGenerateName() == order.GetGenerateName()) &&
+		slices.Equal(sorted(rulesA.Policies), sorted(rulesB.Policies)) && equality.Semantic.DeepEqual(targetA, targetB)
 }
+
+// sorted returns a set of names in order.
+func sorted(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 
 // isInForce reports whether an object is an Override that has not ended.
 func isInForce(obj policy.Object, now time.Time) bool {

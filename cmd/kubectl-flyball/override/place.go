@@ -36,16 +36,16 @@ func (p Place) String() string { return p.text }
 
 // label returns a part of the name of the place's Override.
 func (p Place) label() string {
-	_, name, ok := strings.Cut(p.text, "/")
-	if !ok {
+	if strings.HasPrefix(p.text, "-l ") {
 		return "labels"
 	}
-	return name[:min(len(name), 200)]
+	_, name, _ := strings.Cut(p.text, "/")
+	return strings.TrimRight(name[:min(len(name), 200)], ".-")
 }
 
-// Right returns the right that a person needs to create the Override of the place.
-func (p Place) Right() source.Right {
-	return source.Right{Verb: "create", Resource: override.ResourceIn(p.Namespace).GroupResource(), Namespace: p.Namespace}
+// Right returns the right to a verb on the Overrides of the place, such as create.
+func (p Place) Right(verb string) source.Right {
+	return source.Right{Verb: verb, Resource: override.ResourceIn(p.Namespace).GroupResource(), Namespace: p.Namespace}
 }
 
 func ofObject(resource schema.GroupVersionResource, ref workload.Ref) Place {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,6 +24,7 @@ import (
 	"flyball.dev/flyball/engine/notify/message"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/policy/override"
 	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -44,8 +46,8 @@ type Files struct {
 	Within string
 	// Namespaces are namespaces that the world gets if the files do not have them.
 	Namespaces []*workload.Object
-	// Now is the instant from which on likely mistakes in policies are searched. The zero time means that no warnings are
-	// given.
+	// Now is the creation of Overrides without one, and the instant from which on likely mistakes in policies are searched. The
+	// zero time means that no warnings are given.
 	Now time.Time
 }
 
@@ -76,6 +78,11 @@ func (f Files) Read() (*Manifests, error) {
 	}
 	if err := joined(faults); err != nil {
 		return nil, err
+	}
+	for _, p := range m.Policies {
+		if _, _, is := override.PartsOf(p); is && p.GetCreationTimestamp().Time.IsZero() && !f.Now.IsZero() {
+			p.SetCreationTimestamp(metav1.NewTime(f.Now.Truncate(time.Second)))
+		}
 	}
 	return m, nil
 }

@@ -1,5 +1,5 @@
-// Package front admits callers of the APIs that people and pipelines call: the evaluate API and the wake API. It
-// authenticates each caller by a token review, limits the rate of each user, and asks the API server for rights.
+// Package front admits callers of the evaluate API, which people and pipelines call. It authenticates each caller by a
+// token review, limits the rate of each user, and asks the API server for rights.
 package front
 
 import (

@@ -110,7 +110,7 @@ func (r reporter) FillStatus(obj policy.Object, _ time.Time, state policy.State,
 		return ""
 	}
 	st.EndTime = nil
-	if !r.until.IsZero() && r.until.UTC().Year() <= 9999 {
+	if !r.until.IsZero() {
 		st.EndTime = &metav1.Time{Time: r.until.Truncate(time.Second)}
 	}
 	st.Reached = nil

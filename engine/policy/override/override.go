@@ -91,8 +91,11 @@ func end(rules v1alpha1.OverrideRules, created time.Time, at *field.Path) (time.
 		return time.Time{}, errs
 	}
 	until, err := timeline.ParseUntil(rules.Until, zone)
-	if err == nil && until.IsZero() {
+	switch {
+	case err == nil && until.IsZero():
 		err = errors.New("give an instant, a local time or a date")
+	case until.UTC().Year() > 9999:
+		err = errors.New("the end is after the year 9999")
 	}
 	if err != nil {
 		return time.Time{}, field.ErrorList{field.Invalid(at.Child("until"), rules.Until, err.Error())}

@@ -31,6 +31,7 @@ func TestCompileNamesTheWrongField(t *testing.T) {
 		"spec.for: Invalid value: \"0h\": ":                                         {Effect: awake, For: "0h", Reason: "x"},
 		"spec.until: Invalid value: \"tonight\": ":                                  {Effect: awake, Until: "tonight", Reason: "x"},
 		"spec.until: Invalid value: \" \": give an instant, a local time or a date": {Effect: awake, Until: " ", Reason: "x"},
+		"spec.until: Invalid value: \"9999-12-31\": the end is after the year 9999": {Effect: awake, Until: "9999-12-31", Reason: "x"},
 		"spec.timeZone: Invalid value: \"Mars\": ": {
 			Effect: awake, Until: "2037-05-12", TimeZone: "Mars", Reason: "x",
 		},

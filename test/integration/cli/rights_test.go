@@ -17,7 +17,7 @@ import (
 
 // developers creates service accounts with rights in only one namespace. They have the rights of the cluster roles
 // view, edit and admin on workloads, and the rights that the chart adds to these roles. The rights are written out,
-// because no controller aggregates roles here. Another account may only create and delete Overrides.
+// because no controller aggregates roles here. Two other accounts may create Overrides, and one of them may patch Deployments.
 func developers(ns string) {
 	GinkgoHelper()
 	read := `{apiGroups: [""], resources: [namespaces, pods], verbs: [get, list, watch]}, {apiGroups: [apps, batch, autoscaling], resources: ["*"], verbs: [get, list, watch]}, ` +
@@ -27,6 +27,8 @@ func developers(ns string) {
 		`verbs: [create, update, patch, delete]}`
 	for account, rules := range map[string]string{
 		"view": read, "edit": write, "orderer": `{apiGroups: [flyball.dev], resources: [overrides], verbs: [create, delete]}`,
+		"deployer": read + `, {apiGroups: [flyball.dev], resources: [overrides], verbs: [create]}, ` +
+			`{apiGroups: [apps], resources: [deployments], verbs: [patch]}`,
 		"admin": write +
 			`, {apiGroups: [flyball.dev], resources: [changefreezes, freezeexceptions, maintenancewindows], verbs: [create, update, patch, delete]}`,
 	} {
@@ -151,6 +153,12 @@ var _ = Describe("People with a role in one namespace", func() {
 		Expect(strings.Count(got.ErrOut, "\n")).To(Equal(1), got.ErrOut)
 		Expect(overridesOf(ns)).To(ConsistOf(HaveField("Spec.Until", "2026-03-02T22:00:00Z")))
 		Expect(run(ns+"/orderer", "", "sleep", "deploy/web", "--until", "22:00", "-n", ns)).To(answered(1, "patch"))
+	})
+
+	It("read which Overrides are created already, if a further one is refused", func() {
+		got := run(ns+"/deployer", "", "sleep", "deploy/web", "cj/report", "--until", "22:00", "-n", ns)
+		Expect(got).To(answered(1, "patch", "created already: override.flyball.dev/sleep-web-"))
+		Expect(overridesOf(ns)).To(ConsistOf(HaveField("Spec.Target.Names", ConsistOf("web"))))
 	})
 
 	It("are asked about by others, who read with their own rights", func() {

@@ -8,10 +8,13 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/act"
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admit/freezecheck"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -100,6 +103,10 @@ func (all rights) Allowed(_ context.Context, r source.Right, _ string) (bool, er
 // TestActionsAreOfferedByRights checks that a page offers an action only to a person who has the rights for it.
 func TestActionsAreOfferedByRights(t *testing.T) {
 	w := demo(t)
+	o := &v1alpha1.Override{ObjectMeta: metav1.ObjectMeta{Name: "mine", Namespace: "shop", CreationTimestamp: metav1.NewTime(night)}}
+	o.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Override"))
+	o.Spec.OverrideRules = v1alpha1.OverrideRules{Effect: v1alpha1.OverrideAwake, For: "1h", Reason: "demo"}
+	w.SetPolicy(o) // for the namespace
 	target, err := w.FindTarget("deployment/web", "shop")
 	if err != nil {
 		t.Fatal(err)
@@ -119,6 +126,8 @@ func TestActionsAreOfferedByRights(t *testing.T) {
 		{rights{"create overrides.flyball.dev in namespace shop"},
 			act.Offers{Order: []string{"deployment.apps/web", "namespace/shop", "schedule/office-hours"}},
 			act.Offers{Order: []string{"schedule/office-hours"}}},
+		{rights{"delete overrides.flyball.dev in namespace shop"}, act.Offers{End: []act.InForce{{Verb: "wake", On: "namespace/shop"}}},
+			act.Offers{}},
 		{rights{"patch schedules.flyball.dev in namespace shop"}, act.Offers{}, act.Offers{Pause: "schedule/office-hours"}},
 		{rights{"create freezeexceptions.flyball.dev in namespace shop"}, act.Offers{}, act.Offers{}},
 		{rights{"create freezeexceptions.flyball.dev in namespace shop", "except freezeexceptions.flyball.dev in namespace shop"},
@@ -126,7 +135,7 @@ func TestActionsAreOfferedByRights(t *testing.T) {
 	} {
 		f := act.Offering{Asker: c.rights, World: w, Now: night}
 		got, err := f.OfTarget(t.Context(), target, story)
-		if err != nil || !slices.Equal(got.Order, c.target.Order) || got.Except != c.target.Except || got.InNamespace != c.target.InNamespace ||
+		if err != nil || !slices.Equal(got.Order, c.target.Order) || !slices.Equal(got.End, c.target.End) || got.Except != c.target.Except || got.InNamespace != c.target.InNamespace ||
 			got.InCluster || got.Any() != c.target.Any() {
 			t.Errorf("%v: the target has %+v, %v", c.rights, got, err)
 		}

@@ -21,7 +21,8 @@ import (
 // Offers are the actions that a person may take on one page. Each text is KIND/NAME in the form that the verb accepts.
 type Offers struct {
 	Namespace string
-	// Order has the places for which the person may create an Override. End has the orders that are in force for exactly these places.
+	// Order has the places for which the person may create an Override. End has the orders in force for exactly one place that the
+	// person may delete.
 	Order []string
 	End   []InForce
 	// Except is an object whose changes a freeze refuses. Refused are the refused actions. InNamespace is true if the
@@ -37,7 +38,7 @@ type InForce struct{ Verb, On string }
 
 // Any reports whether at least one action is offered.
 func (o *Offers) Any() bool {
-	return o != nil && (len(o.Order) > 0 || o.Except != "" || o.Pause != "" || o.Resume != "")
+	return o != nil && (len(o.Order) > 0 || len(o.End) > 0 || o.Except != "" || o.Pause != "" || o.Resume != "")
 }
 
 // Asker finds out whether a person has a right.
@@ -104,22 +105,28 @@ func (f Offering) has(ctx context.Context, rights []source.Right, name string) (
 	return true, nil
 }
 
-// addPlaces adds the places for which the person may create an Override. It leaves out places that do not exist. It also leaves out
-// schedules for all namespaces if the world has only one namespace.
+// addPlaces adds the places for which the person may create Overrides, and the orders in force that the person may delete. It leaves out
+// places that do not exist. It also leaves out schedules for all namespaces if the world has only one namespace.
 func (f Offering) addPlaces(ctx context.Context, o *Offers, texts []string) error {
 	for _, text := range texts {
 		p, err := override.Find(f.World, text, o.Namespace)
 		if err != nil || f.Namespace != "" && override.ReachesAll(text) {
 			continue
 		}
-		ok, err := f.Allowed(ctx, p.Right(), "")
+		create, err := f.Allowed(ctx, p.Right("create"), "")
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if create {
+			o.Order = append(o.Order, text)
+		}
+		remove, err := f.Allowed(ctx, p.Right("delete"), "")
+		if err != nil {
+			return err
+		}
+		if !remove {
 			continue
 		}
-		o.Order = append(o.Order, text)
 		for _, verb := range slices.Sorted(maps.Keys(effects)) {
 			order := override.Order{Effect: effects[verb], End: true, Now: f.Now}
 			if len(order.InForce(f.World, []override.Place{p})) > 0 {

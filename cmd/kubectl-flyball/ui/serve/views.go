@@ -375,7 +375,7 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 // difference returns the difference that manifests would make in the coming seven days.
 func (q request) difference(ctx context.Context, world *source.World, text string) (*plan.Plan, error) {
 	edit, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(text), Namespace: q.Namespace,
-		FlyballNamespace: q.FlyballNamespace}.Read()
+		FlyballNamespace: q.FlyballNamespace, Now: q.Now()}.Read()
 	if err != nil {
 		return nil, err
 	}

@@ -111,6 +111,12 @@ func TestPreviewShowsTheDifferenceOfAPolicy(t *testing.T) {
 			t.Errorf("the preview has no %q", want)
 		}
 	}
+	order := "apiVersion: flyball.dev/v1alpha1\nkind: Override\nmetadata: {name: repair, namespace: shop}\nspec: {effect: Asleep, for: 1h, " +
+		"reason: repair, target: {names: [search]}}\n"
+	got = o.text(o.request(http.MethodPost, "/preview", "manifest="+url.QueryEscape(order)), http.StatusOK)
+	if !strings.Contains(got, "Wed 2037-05-13 20:00 UTC") {
+		t.Errorf("the preview of an order for an hour does not show its end: %.600s", got)
+	}
 	if len(o.world.Policies) != before {
 		t.Error("the preview has changed the world")
 	}
