@@ -135,7 +135,7 @@ func (d decider) followed(k *Kind, obj *workload.Object, most int) Control {
 	sleeps := Control{By: by, Follows: true}
 	found := false
 	labels := d.namespace(object.Namespace).Labels
-	d.w.EachPolicyFor(fk.GroupKind, object, labels, func(p *Policy) {
+	d.w.EachPolicyFor(fk.GroupKind, object, labels, d.now, func(p *Policy) {
 		over := p.Override != nil && !p.Override.IsActive(d.now)
 		if over || !p.putsToSleep() || !p.Selects(fk, object, labels) {
 			return

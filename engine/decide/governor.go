@@ -82,8 +82,8 @@ func (d decider) askGoverned(k *Kind, obj *workload.Object) (tk *Kind, governed 
 	return tk, governed, a
 }
 
-// forGovernors returns the claims for the autoscalers of the object. A policy that keeps its values on the object keeps them on the
-// autoscalers too, because an autoscaler that is no longer held would wake the object.
+// forGovernors returns the claims for the autoscalers of the object. Values kept on the object are kept on its autoscalers too: without
+// a hold, an autoscaler would wake the object.
 func (a *answers) forGovernors() (intents []workload.Intent) {
 	for _, in := range a.intents {
 		if in.ForGovernors || in.Class == workload.ClassKeep {

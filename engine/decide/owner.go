@@ -74,7 +74,7 @@ func (d decider) claimsOnOwner(k *Kind, owned *workload.Object, ownerKind *Kind,
 	wake time.Time) {
 	holds := false
 	labels := d.namespace(owned.Namespace).Labels
-	d.w.EachPolicyFor(k.GroupKind, owned, labels, func(p *Policy) {
+	d.w.EachPolicyFor(k.GroupKind, owned, labels, d.now, func(p *Policy) {
 		holds = holds || p.MayHold(owner.Namespace) && p.Selects(k, owned, labels)
 	})
 	if !holds { // the common case needs no pipelines

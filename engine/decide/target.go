@@ -233,7 +233,7 @@ func (d decider) askSelecting(k *Kind, obj *workload.Object, ns Namespace, a *an
 // selecting returns the policies that select an object, in the order of the World.
 func (d decider) selecting(k *Kind, obj *workload.Object, ns Namespace) []*Policy {
 	policies := make([]*Policy, 0, 16)
-	d.w.EachPolicyFor(k.GroupKind, obj, ns.Labels, func(p *Policy) {
+	d.w.EachPolicyFor(k.GroupKind, obj, ns.Labels, d.now, func(p *Policy) {
 		if p.Selects(k, obj, ns.Labels) {
 			policies = append(policies, p)
 		}
@@ -241,8 +241,8 @@ func (d decider) selecting(k *Kind, obj *workload.Object, ns Namespace) []*Polic
 	return policies
 }
 
-// addOverrides adds the orders in force to keep an object awake to the input, and the limits of the schedules among the policies that
-// act on it if any order is in force. An order to keep a scaled object awake concerns its autoscalers too: an autoscaler that sleeps
+// addOverrides adds the orders in force to keep an object awake to the input, and the limits of the schedules among the acting policies
+// if any order is in force. An order to keep a scaled object awake concerns its autoscalers too: an autoscaler that sleeps
 // would put the object to sleep.
 func (d decider) addOverrides(in *pipeline.Input, acting []*Policy, k *Kind, obj *workload.Object, labels workload.Pairs) {
 	inForce := false
@@ -259,7 +259,7 @@ func (d decider) addOverrides(in *pipeline.Input, acting []*Policy, k *Kind, obj
 		add(p)
 	}
 	if tk, governed := d.governed(k, obj); governed != nil {
-		d.w.EachPolicyFor(tk.GroupKind, governed, labels, func(p *Policy) {
+		d.w.EachPolicyFor(tk.GroupKind, governed, labels, d.now, func(p *Policy) {
 			if p.Override != nil && p.Override.Effect == v1alpha1.OverrideAwake && p.Selects(tk, governed, labels) &&
 				!p.Selects(k, obj, labels) && p.leaves(tk, governed, ControlOf(d.w, tk, governed)) == "" {
 				add(p)
@@ -332,7 +332,7 @@ func EachAsked(w World, k *Kind, obj *workload.Object, yield func(*Policy)) {
 		return
 	}
 	control := ControlOf(w, k, obj)
-	w.EachPolicyFor(k.GroupKind, obj, ns.Labels, func(p *Policy) {
+	w.EachPolicyFor(k.GroupKind, obj, ns.Labels, d.now, func(p *Policy) {
 		if p.Selects(k, obj, ns.Labels) && p.leaves(k, obj, control) == "" {
 			yield(p)
 		}

@@ -7,6 +7,7 @@ package decide
 
 import (
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -34,9 +35,9 @@ type World interface {
 	// Owners returns the objects of GitOps tools that apply an object by their own record, in order of their names. known is
 	// false while such records are not read yet.
 	Owners(workload.Ref) (all []workload.Ref, known bool)
-	// EachPolicyFor yields every policy that selects an object of a kind in a namespace with some labels. It may also
-	// yield other policies.
-	EachPolicyFor(gk schema.GroupKind, obj *workload.Object, namespace workload.Pairs, yield func(*Policy))
+	// EachPolicyFor yields every policy that selects an object of a kind in a namespace with some labels, and is not over at an
+	// instant. It may also yield other policies.
+	EachPolicyFor(gk schema.GroupKind, obj *workload.Object, namespace workload.Pairs, now time.Time, yield func(*Policy))
 	// EachOf yields the objects that a policy selects, in no order.
 	EachOf(p *Policy, yield func(*Kind, *workload.Object))
 	// Policy returns a policy by its name, or nil if it does not exist.

@@ -40,7 +40,7 @@ func (w *small) Adapts(gk schema.GroupKind) decide.Adapts { return w.adapts[gk] 
 func (w *small) Object(ref workload.Ref) *workload.Object { return w.objects[ref] }
 func (w *small) Namespace(name string) decide.Namespace   { return w.namespaces[name] }
 func (w *small) Freezes() *freeze.Set                     { return w.freezes }
-func (w *small) EachPolicyFor(_ schema.GroupKind, _ *workload.Object, _ workload.Pairs, yield func(*decide.Policy)) {
+func (w *small) EachPolicyFor(_ schema.GroupKind, _ *workload.Object, _ workload.Pairs, _ time.Time, yield func(*decide.Policy)) {
 	for _, p := range w.policies {
 		yield(p)
 	}

@@ -65,7 +65,7 @@ func (o *Override) Names(id workload.Policy) bool {
 	})
 }
 
-// Applies reports whether an order to stay awake has an effect on a target: a schedule of the target yields to it, or none puts the
+// Applies reports whether an order to stay awake has an effect on a target: a schedule of the target yields, or no schedule puts the
 // target to sleep.
 func (o *Override) Applies(bounds []Bounds, now time.Time) bool {
 	refused := false

@@ -364,7 +364,7 @@ func (l *Loop) countAsFailed(ref workload.Ref, fault error) {
 		return
 	}
 	labels := snapshot.Namespace(obj.Namespace).Labels
-	snapshot.EachPolicyFor(k.GroupKind, obj, labels, func(p *decide.Policy) {
+	snapshot.EachPolicyFor(k.GroupKind, obj, labels, l.opts.Clock.Now(), func(p *decide.Policy) {
 		if p.Selects(k, obj, labels) && !decide.LeavesAlone(snapshot, p, k, obj) {
 			marks = append(marks, status.TargetResult{Policy: p.ID, State: status.Failed, Failure: "a fault in Flyball, please report it: " +
 				fault.Error()})
@@ -384,7 +384,7 @@ func (l *Loop) forget(ref workload.Ref) {
 	l.tracker.Moved()
 	snapshot := l.world.Snapshot()
 	named := workload.Object{Namespace: ref.Namespace, Name: ref.Name}
-	snapshot.EachPolicyFor(ref.GroupKind, &named, snapshot.Namespace(ref.Namespace).Labels, func(p *decide.Policy) {
+	snapshot.EachPolicyFor(ref.GroupKind, &named, snapshot.Namespace(ref.Namespace).Labels, l.opts.Clock.Now(), func(p *decide.Policy) {
 		if p.Selection().ListsName(ref.Name) {
 			l.tracker.Dirty(p.ID) // a name in the policy may match nothing any more
 		}

@@ -90,8 +90,13 @@ func (p *Policy) FiledUnder() []*selector.Selector {
 // FiledAs implements selector.Filed.
 func (p *Policy) FiledAs() workload.Policy { return p.ID }
 
-// FiledUntil implements selector.Filed. A policy never expires, because it has claims until it is deleted.
-func (p *Policy) FiledUntil() int64 { return math.MaxInt64 }
+// FiledUntil implements selector.Filed. Only an Override is over before its deletion. All other policies have claims until then.
+func (p *Policy) FiledUntil() int64 {
+	if p.Override == nil || p.Override.Until.IsZero() {
+		return math.MaxInt64
+	}
+	return p.Override.Until.Add(time.Second - 1).Unix()
+}
 
 // policyEditor changes a policyIndex that is not published yet. It copies the maps before the first change.
 type policyEditor struct {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -273,9 +274,10 @@ func (s *Snapshot) deleteControlled(all []workload.Ref) []workload.Ref {
 }
 
 // EachPolicyFor implements decide.World, in order of the policies' names.
-func (s *Snapshot) EachPolicyFor(gk schema.GroupKind, obj *workload.Object, namespace workload.Pairs, yield func(*decide.Policy)) {
+func (s *Snapshot) EachPolicyFor(gk schema.GroupKind, obj *workload.Object, namespace workload.Pairs, now time.Time,
+	yield func(*decide.Policy)) {
 	q := selector.Query{Kind: gk, Sides: []*workload.Object{obj}, Spaces: []workload.Pairs{namespace}}
-	for _, p := range s.policies.index.Find(&q, 0) {
+	for _, p := range s.policies.index.Find(&q, now.Unix()) {
 		yield(&p.Policy)
 	}
 }

@@ -43,19 +43,27 @@ func (b *bench) globbing(ctx context.Context) error {
 		figure string
 		run    []func()
 	}{{"admit_globs_ratio", judge}, {"decide_globs_ratio", act}} {
-		var growth []float64
-		for round := range b.decideRounds + 1 {
-			took := globRound(f.run)
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if round > 0 { // caches are warm now
-				growth = append(growth, median(quotients(took[1], took[0])))
-			}
+		if err := b.growing(ctx, f.figure, f.run); err != nil {
+			return err
 		}
-		b.report.rounds(f.figure, growth)
-		b.report.figure(f.figure, median(growth), "ratio")
 	}
+	return nil
+}
+
+// growing measures the time of the second decision over the time of the first.
+func (b *bench) growing(ctx context.Context, figure string, run []func()) error {
+	var growth []float64
+	for round := range b.decideRounds + 1 {
+		took := globRound(run)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if round > 0 { // caches are warm now
+			growth = append(growth, median(quotients(took[1], took[0])))
+		}
+	}
+	b.report.rounds(figure, growth)
+	b.report.figure(figure, median(growth), "ratio")
 	return nil
 }
 
@@ -119,6 +127,19 @@ func (b *bench) globbedChange(n int) (func(), error) {
 
 // globbedTarget returns a function that decides about the object among n schedules.
 func (b *bench) globbedTarget(n int) (func(), error) {
+	var policies []policy.Object
+	for i := range n {
+		c := nightly(fmt.Sprint("globs-", i))
+		c.Spec.Target = globs(i)
+		c.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("ClusterSchedule"))
+		policies = append(policies, c)
+	}
+	return b.targetAmong(policies, 5)
+}
+
+// targetAmong returns a function that decides about the object, which goes to sleep, among policies. The number of policies with an
+// opinion is known.
+func (b *bench) targetAmong(policies []policy.Object, opinions int) (func(), error) {
 	library, err := adapters.All()
 	if err != nil {
 		return nil, err
@@ -130,24 +151,19 @@ func (b *bench) globbedTarget(n int) (func(), error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode a Deployment: %w", err)
 	}
-	lists := world.Lists{Scope: world.Scope(harness.Namespace, nil), Objects: [][]byte{object},
+	lists := world.Lists{Scope: world.Scope(harness.Namespace, nil), Objects: [][]byte{object}, Policies: policies,
 		Namespaces: []*workload.Object{{Name: "shop-blue"}}}
 	for i := range library {
 		lists.Adapters = append(lists.Adapters, &library[i])
-	}
-	for i := range n {
-		c := nightly(fmt.Sprint("globs-", i))
-		c.Spec.Target = globs(i)
-		c.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("ClusterSchedule"))
-		lists.Policies = append(lists.Policies, policy.Object(c))
 	}
 	w, err := world.NewMemory(lists)
 	if err != nil {
 		return nil, err
 	}
 	ref, now := workload.Ref{GroupKind: globbedKind, Namespace: "shop-blue", Name: "web-1"}, nightOf(0).dusk.Add(2*time.Hour)
-	if v := engine.Target(w, ref, now, nil); v.Result.Patch == nil || len(v.Opinions) != 5 {
-		return nil, fmt.Errorf("%d schedules of %d have an opinion, want 5; the patch is %v", len(v.Opinions), n, v.Result.Patch)
+	if v := engine.Target(w, ref, now, nil); v.Result.Patch == nil || len(v.Opinions) != opinions {
+		return nil, fmt.Errorf("%d of %d policies have an opinion, want %d; the patch is %v", len(v.Opinions), len(policies), opinions,
+			v.Result.Patch)
 	}
 	return func() { engine.Target(w, ref, now, nil) }, nil
 }

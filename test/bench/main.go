@@ -128,6 +128,7 @@ func parts() []part {
 		{[]string{"ui_first_paint_ms_2000", "ui_whole_page_ms_2000", "ui_heap_mb_2000"}, short, (*bench).painting},
 		{[]string{"admit_decide_ns_10", "admit_decide_ns_1000", "admit_decide_ns_10000", "admit_decide_ratio"}, short, (*bench).deciding},
 		{[]string{"admit_globs_ratio", "decide_globs_ratio"}, short, (*bench).globbing},
+		{[]string{"decide_overrides_ratio"}, short, (*bench).ordering},
 		{[]string{"admit_p99_ratio", "admit_rps_ratio"}, short, (*bench).handling},
 		{[]string{"admit_hostile_p99_ratio"}, short, (*bench).besieging},
 		{[]string{"admit_added_p99_ms"}, short, (*bench).updating},

@@ -40,6 +40,7 @@ var promises = slices.Concat([]promise{
 	{figure: "admit_decide_ratio", bound: 2},
 	{figure: "admit_globs_ratio", bound: 2},
 	{figure: "decide_globs_ratio", bound: 2},
+	{figure: "decide_overrides_ratio", bound: 1.1},
 	{figure: "mutate_added_p99_ms", bound: 2},
 	{figure: "react_max_ms", bound: 2000},
 	{figure: "react_p99_ms", bound: 2000},

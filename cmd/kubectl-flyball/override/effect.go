@@ -93,7 +93,7 @@ func (o *Order) Of(ctx context.Context, w *source.World, places []Place) (*Effec
 	return e, nil
 }
 
-// named returns Overrides with names in place of the names that the API server generates. No policy of the world has such a name.
+// named returns Overrides with names for a preview. No policy of the world has such a name.
 func named(w *source.World, overrides []policy.Object) (all []policy.Object) {
 	for _, obj := range overrides {
 		obj = obj.DeepCopyObject().(policy.Object)

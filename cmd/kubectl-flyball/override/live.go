@@ -27,7 +27,7 @@ func overrides(client dynamic.Interface, namespace string) dynamic.ResourceInter
 }
 
 // Write creates the Overrides of the effect, or deletes them. With dryRun, the API server only checks the request. An error names the
-// Overrides that are written already.
+// Overrides written before.
 func (e *Effect) Write(ctx context.Context, client dynamic.Interface, manager string, dryRun []string) error {
 	verb, done := "create", "created"
 	if e.order.End {

@@ -21,8 +21,8 @@ import (
 // Offers are the actions that a person may take on one page. Each text is KIND/NAME in the form that the verb accepts.
 type Offers struct {
 	Namespace string
-	// Order has the places for which the person may create an Override. End has the orders in force for exactly one place that the
-	// person may delete.
+	// Order has the places for which the person may create an Override. End has the orders in force for exactly one of the places, if
+	// the person may delete Overrides.
 	Order []string
 	End   []InForce
 	// Except is an object whose changes a freeze refuses. Refused are the refused actions. InNamespace is true if the
@@ -105,8 +105,8 @@ func (f Offering) has(ctx context.Context, rights []source.Right, name string) (
 	return true, nil
 }
 
-// addPlaces adds the places for which the person may create Overrides, and the orders in force that the person may delete. It leaves out
-// places that do not exist. It also leaves out schedules for all namespaces if the world has only one namespace.
+// addPlaces adds the places for which the person may create Overrides, and the orders in force, if the person may delete Overrides. It
+// leaves out missing places. It also leaves out schedules for all namespaces if the world has only one namespace.
 func (f Offering) addPlaces(ctx context.Context, o *Offers, texts []string) error {
 	for _, text := range texts {
 		p, err := override.Find(f.World, text, o.Namespace)
