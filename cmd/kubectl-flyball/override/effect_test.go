@@ -72,7 +72,7 @@ func TestOnlyObjectsWithAHoldAreHeld(t *testing.T) {
 		{"a Deployment", web, "deployment/web", ""},
 		{"a namespace", web, "namespace/shop", ""},
 		{"a kind without a hold", cronJob, "cronjob/report", "has no hold"},
-		{"an owner that would undo it", owned("apps/v1", "StatefulSet"), "deployment/api", "hold that instead"},
+		{"an owner that would undo it", owned("apps/v1", "StatefulSet"), "deployment/api", "policies act on that object instead"},
 		{"an owner without an adapter", owned("example.com/v1", "Shop"), "deployment/api", "put the adapter shops.example.com to use"},
 	} {
 		w := worldOf(t, namespace, tc.manifest)

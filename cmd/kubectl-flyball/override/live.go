@@ -81,8 +81,8 @@ func (e *Effect) create(ctx context.Context, at dynamic.ResourceInterface, i int
 const lookAgain = time.Second
 
 // Await waits until objects are awake and ready. These are the objects among the places, and the objects that the
-// places wake at once or keep awake. It fails at once if a limit keeps an object from the effect. Await calls the function doing with a text about the present wait, and the
-// function ready with each object that has become ready.
+// places wake at once or keep awake. It fails at once if a limit keeps an object from the effect. Await calls the
+// function doing with a text about the present wait, and the function ready with each object that has become ready.
 func (e *Effect) Await(ctx context.Context, client dynamic.Interface, w *source.World, places []Place, timeout time.Duration, doing,
 	ready func(string)) error {
 	if len(e.Limits) > 0 {

@@ -20,8 +20,8 @@ var now = time.Date(2037, 5, 13, 10, 0, 0, 0, time.UTC)
 
 const (
 	namespace = "\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"
-	web       = "\n---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, labels: {app.kubernetes.io/name: web}}, " +
-		"spec: {replicas: 3}}"
+	web       = "\n---\n{apiVersion: apps/v1, kind: Deployment, " +
+		"metadata: {name: web, namespace: shop, labels: {app.kubernetes.io/name: web}}, spec: {replicas: 3}}"
 	api    = "\n---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: api, namespace: shop}, spec: {replicas: 2}}"
 	webSet = "\n---\n{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: web, namespace: shop}, spec: {replicas: 1}}"
 	nights = "\n---\n{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {name: nights, namespace: shop}, " +

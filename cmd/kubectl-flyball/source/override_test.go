@@ -17,7 +17,8 @@ func TestOverridesOfManifestsBeginNow(t *testing.T) {
 {apiVersion: flyball.dev/v1alpha1, kind: ClusterOverride, metadata: {name: demo AT},
  spec: {target: {namespaces: [shop]}, effect: Awake, for: 2h, reason: demo}}
 ---
-{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {name: nights, namespace: shop AT}, spec: {upscale: 0 8 * * *, downscale: 0 20 * * *}}`
+{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {name: nights, namespace: shop AT},
+ spec: {upscale: 0 8 * * *, downscale: 0 20 * * *}}`
 	read := func(at string, now time.Time) *source.Manifests {
 		m, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(strings.ReplaceAll(manifest, " AT", at)), Namespace: "shop",
 			Now: now}.Read()

@@ -135,7 +135,8 @@ func TestActionsAreOfferedByRights(t *testing.T) {
 	} {
 		f := act.Offering{Asker: c.rights, World: w, Now: night}
 		got, err := f.OfTarget(t.Context(), target, story)
-		if err != nil || !slices.Equal(got.Order, c.target.Order) || !slices.Equal(got.End, c.target.End) || got.Except != c.target.Except || got.InNamespace != c.target.InNamespace ||
+		if err != nil || !slices.Equal(got.Order, c.target.Order) || !slices.Equal(got.End, c.target.End) ||
+			got.Except != c.target.Except || got.InNamespace != c.target.InNamespace ||
 			got.InCluster || got.Any() != c.target.Any() {
 			t.Errorf("%v: the target has %+v, %v", c.rights, got, err)
 		}
