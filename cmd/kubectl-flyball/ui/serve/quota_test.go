@@ -56,6 +56,13 @@ func newCrowd(t *testing.T) *crowd {
 	return c
 }
 
+// worldsOf returns how often a world was opened for a person.
+func (c *crowd) worldsOf(person string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.opened[person]
+}
+
 // noRights is the error for a person without rights.
 var noRights = source.MissingRights{{Verb: "list", Resource: schema.GroupResource{Group: "flyball.dev", Resource: "schedules"}}}
 
@@ -136,8 +143,8 @@ func TestVisitorWithoutRightsTakesNothing(t *testing.T) {
 		}
 	}
 	c.text("ada", "shop", http.MethodPost, "/preview", "manifest=&token="+form, http.StatusOK)
-	if c.opened["ada"] != 1 {
-		t.Errorf("the world of ada was opened %d times, want once", c.opened["ada"])
+	if c.worldsOf("ada") != 1 {
+		t.Errorf("the world of ada was opened %d times, want once", c.worldsOf("ada"))
 	}
 }
 
@@ -169,15 +176,15 @@ func TestWorldsOfAPersonTakeNoPlaceOfOthers(t *testing.T) {
 		c.form(fmt.Sprintf("system:serviceaccount:team:robot-%d", i), "team")
 	}
 	c.form("ada", "shop")
-	if c.opened["ada"] != 1 {
-		t.Errorf("the world of ada was opened %d times, want once", c.opened["ada"])
+	if c.worldsOf("ada") != 1 {
+		t.Errorf("the world of ada was opened %d times, want once", c.worldsOf("ada"))
 	}
 	for i := range maxWorlds {
 		c.form(fmt.Sprintf("person-%d", i), "")
 	}
 	c.form("ada", "shop")
-	if c.opened["ada"] != 2 {
-		t.Errorf("the world of ada was opened %d times, want again once %d others came", c.opened["ada"], maxWorlds)
+	if c.worldsOf("ada") != 2 {
+		t.Errorf("the world of ada was opened %d times, want again once %d others came", c.worldsOf("ada"), maxWorlds)
 	}
 }
 
