@@ -22,10 +22,10 @@ test/browser/axe
 say "local control plane: building what is missing"
 (cd test/cluster && go run ./cmd/flyball-cluster build --level metrics --with helm --with prometheus --with promtool)
 
-# Some hundred test binaries are linked, which takes a third less without the tables of debuggers. Stack traces need none. Memory is there,
+# Some hundred test binaries are linked, which takes a third less without symbols and the tables of debuggers. Stack traces need none. Memory is there,
 # and processors are short: garbage is collected a quarter as often as by default. Without paths of this folder, packages built in another
 # one, such as the clone of .ci/run, come from Go's build cache.
-export GOFLAGS="${GOFLAGS:+$GOFLAGS }-trimpath -ldflags=-w" GOGC=${GOGC:-400}
+export GOFLAGS="${GOFLAGS:+$GOFLAGS }-trimpath -ldflags=-s" GOGC=${GOGC:-400}
 
 # The race detector makes everything many times slower. What it watches is what runs at once: the packages with goroutines of
 # their own, and the manager as a whole in one suite. The pure packages run without it, with every property at full length, and

@@ -59,28 +59,31 @@ type asset struct {
 	sources []string
 }
 
+// components returns all programs. But for Prometheus they are built from one module, so the packages of Kubernetes are compiled once for
+// all and not once for each. One program that is all of them would spare five links more, a small part of the time.
 func components() []component {
 	kubernetes := versionFlags("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
 	return []component{
-		{binary: binEtcd, module: "kubernetes", pkg: "go.etcd.io/etcd/server/v3", version: EtcdVersion, level: LevelAPI},
-		{binary: binAPIServer, module: "kubernetes", pkg: "k8s.io/kubernetes/cmd/kube-apiserver", version: KubernetesVersion, ldflags: kubernetes,
+		{binary: binEtcd, module: "programs", pkg: "go.etcd.io/etcd/server/v3", version: EtcdVersion, level: LevelAPI},
+		{binary: binAPIServer, module: "programs", pkg: "k8s.io/kubernetes/cmd/kube-apiserver", version: KubernetesVersion, ldflags: kubernetes,
 			level: LevelAPI},
-		{binary: binKubectl, module: "kubernetes", pkg: "k8s.io/kubernetes/cmd/kubectl", version: KubernetesVersion, ldflags: kubernetes,
+		{binary: binKubectl, module: "programs", pkg: "k8s.io/kubernetes/cmd/kubectl", version: KubernetesVersion, ldflags: kubernetes,
 			level: LevelAPI},
-		{binary: binControllerManager, module: "kubernetes", pkg: "k8s.io/kubernetes/cmd/kube-controller-manager", version: KubernetesVersion,
+		{binary: binControllerManager, module: "programs", pkg: "k8s.io/kubernetes/cmd/kube-controller-manager", version: KubernetesVersion,
 			ldflags: kubernetes, level: LevelWorkloads},
-		{binary: binScheduler, module: "kubernetes", pkg: "k8s.io/kubernetes/cmd/kube-scheduler", version: KubernetesVersion, ldflags: kubernetes,
+		{binary: binScheduler, module: "programs", pkg: "k8s.io/kubernetes/cmd/kube-scheduler", version: KubernetesVersion, ldflags: kubernetes,
 			level: LevelWorkloads},
-		{binary: binKWOK, module: "kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok", version: KWOKVersion, level: LevelWorkloads, assets: kwokAssets()},
-		{binary: binMetricsServer, module: "metrics-server", pkg: "sigs.k8s.io/metrics-server/cmd/metrics-server", version: MetricsServerVersion,
+		{binary: binKWOK, module: "programs", pkg: "sigs.k8s.io/kwok/cmd/kwok", version: KWOKVersion, level: LevelWorkloads,
+			assets: kwokAssets()},
+		{binary: binMetricsServer, module: "programs", pkg: "sigs.k8s.io/metrics-server/cmd/metrics-server", version: MetricsServerVersion,
 			level: LevelMetrics},
 		{
-			binary: binVPARecommender, module: "vpa", pkg: "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/recommender", version: VPAVersion,
+			binary: binVPARecommender, module: "programs", pkg: "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/recommender", version: VPAVersion,
 			level: LevelMetrics,
 			assets: []asset{{file: assetVPACRDs, module: "k8s.io/autoscaler/vertical-pod-autoscaler",
 				sources: []string{"deploy/vpa-v1-crd-gen.yaml"}}},
 		},
-		{binary: binHelm, module: "helm", pkg: "helm.sh/helm/v4/cmd/helm", version: HelmVersion,
+		{binary: binHelm, module: "programs", pkg: "helm.sh/helm/v4/cmd/helm", version: HelmVersion,
 			ldflags: []string{"-X", "helm.sh/helm/v4/internal/version.version=" + HelmVersion}},
 		prometheus(binPrometheus), prometheus(binPromtool),
 	}

@@ -16,12 +16,12 @@ import (
 // the go.mod files determine the build.
 func TestVersionsMatchBuildModules(t *testing.T) {
 	for _, test := range []struct{ module, requirement string }{
-		{"kubernetes", "k8s.io/kubernetes " + KubernetesVersion},
-		{"kubernetes", "go.etcd.io/etcd/server/v3 " + EtcdVersion},
-		{"kwok", "sigs.k8s.io/kwok " + KWOKVersion},
-		{"metrics-server", "sigs.k8s.io/metrics-server " + MetricsServerVersion},
-		{"vpa", "k8s.io/autoscaler/vertical-pod-autoscaler " + VPAVersion},
-		{"helm", "helm.sh/helm/v4 " + HelmVersion},
+		{"programs", "k8s.io/kubernetes " + KubernetesVersion},
+		{"programs", "go.etcd.io/etcd/server/v3 " + EtcdVersion},
+		{"programs", "sigs.k8s.io/kwok " + KWOKVersion},
+		{"programs", "sigs.k8s.io/metrics-server " + MetricsServerVersion},
+		{"programs", "k8s.io/autoscaler/vertical-pod-autoscaler " + VPAVersion},
+		{"programs", "helm.sh/helm/v4 " + HelmVersion},
 		{"prometheus", "github.com/prometheus/prometheus " + PrometheusVersion},
 	} {
 		raw, err := os.ReadFile(filepath.Join("build", test.module, "go.mod"))
@@ -35,7 +35,7 @@ func TestVersionsMatchBuildModules(t *testing.T) {
 }
 
 func TestStagingRepositoriesMatchRelease(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join("build", "kubernetes", "go.mod"))
+	raw, err := os.ReadFile(filepath.Join("build", "programs", "go.mod"))
 	if err != nil {
 		t.Fatal(err)
 	}
