@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/adapters"
+	"flyball.dev/flyball/cmd/kubectl-flyball/overview"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/targets"
@@ -86,13 +87,13 @@ func Of(w *source.World, o Options) (*Checkup, error) {
 	if w.Unseen.HidesAdapters() {
 		c.Skip("adapters", "you may not read those of the cluster")
 	} else {
-		c.adapters(w, o.Live)
+		c.adapters(w, o)
 	}
 	memory, err := w.Memory() // it adds notes about policies
 	if err != nil {
 		return nil, err
 	}
-	c.policies(memory, o.Live)
+	c.policies(memory, o)
 	c.selections(memory, o.Whole)
 	if err := c.controllers(memory); err != nil {
 		return nil, err
@@ -104,14 +105,15 @@ func Of(w *source.World, o Options) (*Checkup, error) {
 	return c, c.gitops(memory, o.Tools, o.Now)
 }
 
-func (c *Checkup) adapters(w *source.World, live bool) {
-	findings := slices.Clone(w.Notes)
+func (c *Checkup) adapters(w *source.World, o Options) {
+	// Other notes are findings of other checks.
+	findings := slices.DeleteFunc(slices.Clone(w.Notes), func(note string) bool { return !strings.HasPrefix(note, "the adapter ") })
 	for _, a := range w.Adapters {
 		if slices.Contains(w.Absent, schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}) {
 			continue // the adapter waits until its kind exists, which is no problem
 		}
 		why := w.Blocked[a.Name]
-		if live && why == "" && len(a.Status.Conditions) == 0 {
+		if o.Live && why == "" && len(a.Status.Conditions) == 0 && !overview.IsNew(a, o.Now) {
 			why = fmt.Sprintf("the manager has not looked at the adapter %s: is it running?", a.Name)
 		}
 		if !a.DeletionTimestamp.IsZero() {
@@ -121,7 +123,7 @@ func (c *Checkup) adapters(w *source.World, live bool) {
 			findings = append(findings, why)
 		}
 	}
-	if !live {
+	if !o.Live {
 		findings = nil // files have no status from a manager
 	}
 	c.Add("adapters", fmt.Sprintf("%s, all fit for use; %d of kinds that are not installed", workload.Count(len(w.Adapters), "adapter"),
@@ -142,7 +144,7 @@ func deletionOf(a *v1alpha1.Adapter, blocked string) string {
 		"patch adapters.flyball.dev %[1]s --type=merge --patch='{\"metadata\":{\"finalizers\":null}}'", a.Name)
 }
 
-func (c *Checkup) policies(memory *world.Memory, live bool) {
+func (c *Checkup) policies(memory *world.Memory, o Options) {
 	var findings []string
 	n := 0
 	memory.Policies(func(p *world.Policy) bool {
@@ -155,10 +157,10 @@ func (c *Checkup) policies(memory *world.Memory, live bool) {
 			findings = append(findings, fmt.Sprintf("%s: %s", id, text))
 		}
 		st := p.Kind.Status(p.Object)
-		if !live || st == nil {
+		if !o.Live || st == nil {
 			return true
 		}
-		if len(st.Conditions) == 0 {
+		if len(st.Conditions) == 0 && !overview.IsNew(p.Object, o.Now) {
 			findings = append(findings, fmt.Sprintf("the manager has not looked at %s: is it running?", id))
 		}
 		for _, f := range st.Failures {

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/overview"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
 )
@@ -27,7 +29,7 @@ func TestAdaptersLeftBehind(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := &Checkup{}
-			c.adapters(w, true)
+			c.adapters(w, Options{Live: true})
 			said := strings.Join(c.Checks[0].Details, "\n")
 			if command == "" && strings.Contains(said, "presses.example.com") || !strings.Contains(said, command) {
 				t.Errorf("got %q, want the command %q", said, command)
@@ -105,11 +107,46 @@ func TestAdapterBlockedInDeletion(t *testing.T) {
 				w.Blocked = map[string]string{"presses.example.com": "the adapter presses.example.com is not ready (Authorized): " + c[2]}
 			}
 			checkup := &Checkup{}
-			checkup.adapters(w, true)
+			checkup.adapters(w, Options{Live: true})
 			said := strings.Join(checkup.Checks[0].Details, "\n")
 			if !strings.Contains(said, c[2]) || !strings.Contains(said, "being deleted") || strings.Contains(said, "kubectl patch") {
 				t.Errorf("got %q, want the reason %q without a command", said, c[2])
 			}
 		})
+	}
+}
+
+// TestNewObjectsAreNoProblem checks that policies and adapters without a status are a problem only once a manager has had time
+// to look at them, in doctor and in status, and that an unreadable policy is no problem of adapters.
+func TestNewObjectsAreNoProblem(t *testing.T) {
+	const files = `{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {name: nights, creationTimestamp: "2037-01-01T12:00:00Z"},
+  spec: {target: {names: [web]}, upscale: "0 8 * * *", downscale: "0 20 * * *"}}
+---
+{apiVersion: flyball.dev/v1alpha1, kind: Adapter, metadata: {name: presses.example.com, creationTimestamp: "2037-01-01T12:00:00Z"},
+  spec: {target: {group: example.com, kind: Press, versions: [v1]}, scale: [{name: main, replicas: .spec.n}]}}`
+	for after, alarms := range map[time.Duration]bool{time.Second: false, time.Minute: true} {
+		w, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(files), Namespace: "shop",
+			FlyballNamespace: source.DefaultNamespace}.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		memory, err := w.Memory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Note("Schedule/shop/odd cannot be read")
+		c, o := &Checkup{}, Options{Live: true, Now: time.Date(2037, 1, 1, 12, 0, 0, 0, time.UTC).Add(after)}
+		c.adapters(w, o)
+		c.policies(memory, o)
+		for i, want := range []string{"the adapter presses.example.com: is it running?", "Schedule/shop/nights: is it running?"} {
+			said := strings.Join(c.Checks[i].Details, "\n")
+			if strings.Contains(said, want) != alarms || strings.Contains(said, "Schedule/shop/odd") {
+				t.Errorf("after %s: %s", after, said)
+			}
+		}
+		listed := overview.Of(memory, overview.Options{At: o.Now, Zone: time.UTC, Live: true}).Policies[0]
+		if (listed.Problem != "") != alarms {
+			t.Errorf("after %s status has the problem %q", after, listed.Problem)
+		}
 	}
 }

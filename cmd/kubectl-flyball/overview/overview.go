@@ -120,7 +120,7 @@ func of(w *world.Memory, p *world.Policy, o Options, decided verdicts) Policy {
 	}
 	judges := p.Denies()
 	if o.Live && p.Kind.ActsOnTargets() {
-		row.read(p.Kind.Status(p.Object), p.Object.GetGeneration())
+		row.read(p.Kind.Status(p.Object), p.Object.GetGeneration(), IsNew(p.Object, o.At))
 		if judges {
 			row.Targets = judged(row.Targets, o.Judged, p.ID)
 		}
@@ -172,10 +172,21 @@ func (o Options) unread(p *world.Policy) string {
 	return o.Unread(p)
 }
 
-// read sets the state of the line from the status that the manager writes.
-func (p *Policy) read(st *v1alpha1.PolicyStatus, generation int64) {
+// lookedAtWithin is the time after the creation of an object in which a manager looks at it.
+const lookedAtWithin = 15 * time.Second
+
+// IsNew reports whether an object is so new that a manager may not have looked at it yet.
+func IsNew(obj metav1.Object, now time.Time) bool {
+	created := obj.GetCreationTimestamp()
+	return now.Before(created.Add(lookedAtWithin))
+}
+
+// read sets the state of the line from the status that the manager writes. isNew is true if there may be none yet.
+func (p *Policy) read(st *v1alpha1.PolicyStatus, generation int64, isNew bool) {
 	ready := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionReady)
 	switch {
+	case ready == nil && isNew:
+		return
 	case ready == nil:
 		p.Problem = "the manager has not looked at it: is it running?"
 		return
