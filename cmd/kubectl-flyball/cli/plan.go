@@ -38,17 +38,15 @@ func newPlan(s *session) *cobra.Command {
 		Long: `Lists every write of the policies in a span of time, in advance: the time, the object, the field, the old and the new value,
 and the policy, by a simulation in the manager's own code, from one possible change to the next.
 
-If --from is in the future, the time until then is simulated first (at most five weeks) and not listed. If --from is in the past,
-the plan is hypothetical: the present policies and objects, applied to that time.
+With --from in the future, the time until then is simulated first (at most five weeks) and not listed. In the past, the plan is
+hypothetical: the present policies and objects, applied to that time. Assumptions:
 
-Assumptions:
 - Objects of Triggers' templates are created, or restored, at the beginning. A created object has only the template's fields.
 - An open batch of a rate limit counts as used up.
 - An autoscaler changes a count only to keep it within the bounds in force.
 
 Not part of the plan are deletion costs, which follow pods; fields removed from a template; and deployments by people. Notes
 name the affected policies.
-
 With -f, policies and adapters from files are added to the present policies, or replace them (with --delete, remove them), and the
 difference is shown.
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -121,8 +122,25 @@ func New(env Env) *cobra.Command {
 	}
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
+	root.SetUsageTemplate(usageTemplate(root.UsageTemplate()))
 	syntax.Explain(root)
 	syntax.Below(root)
 	s.suggestions().Flags(root)
 	return root
+}
+
+// inheritedFlags is the part of cobra's usage template with the flags of all verbs.
+const inheritedFlags = `{{if .HasAvailableInheritedFlags}}
+
+Global Flags:
+{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}`
+
+// usageTemplate returns cobra's usage template with one line in place of the flags of all verbs.
+func usageTemplate(template string) string {
+	template = strings.Replace(template, `
+
+Use "{{.CommandPath}} [command] --help" for more information about a command.{{end}}`, `{{end}}`, 1)
+	return strings.Replace(template, inheritedFlags, `{{if .HasAvailableInheritedFlags}}
+
+kubectl flyball --help lists the flags of all verbs, such as --offline, -n, -o and --as.{{end}}`, 1)
 }

@@ -7,8 +7,7 @@ import (
 	"flyball.dev/flyball/engine/tuning/measure"
 )
 
-const examples = `  kubectl flyball recommend deployment/web --usage web.csv
-  kubectl flyball recommend deployment/web --offline manifests/ --usage web.csv
+const examples = `  kubectl flyball recommend deployment/web --offline manifests/ --usage web.csv
   kubectl flyball recommend deployment/web --offline manifests/ --usage web.jsonl --profile Lean -o json`
 
 // long is the help of the verb, before its flags.
@@ -18,22 +17,22 @@ or from a Prometheus server (--prometheus). The manager's own code replays the h
 sample, and the final numbers are printed. The rules are those of the Tortoise that selects the workload, overridden by flags. The
 profile Tortoise has the formulas of mercari/tortoise instead; its VPA recommendation is computed from the same samples.
 
-The back-test takes the numbers after two thirds of the history, and plays the rest through the autoscaler's rules: with the present
-setting, with the recommended one, and with the best constant setting. Cores are those of the scaled container; a violation is a
-minute with demand above 85 % of the ready pods' requests. A history of less than three days, or no autoscaler for CPU, has no
-back-test.
-
-The columns of files and the queries of Prometheus are below the flags.
+--help -o wide explains the back-test, the columns of files and the queries of Prometheus.
 
 Exit codes: 0 success, 1 an error, 2 too little history for a recommendation.`
 
-// reference is the text below the flags. It has the default queries, so a reader can change them.
+// reference is the text of --help -o wide. It has the default queries, so a reader can change them.
 func reference() string {
 	var queries strings.Builder
 	for _, name := range history.Queried() {
 		queries.WriteString("\n  " + name + "\n    " + measure.DefaultQueries[name] + "\n")
 	}
-	return `Each sample is of one container at one instant. Files of comma-separated values name the columns in their first line, and lines that begin
+	return `The back-test takes the numbers after two thirds of the history, and plays the rest through the autoscaler's rules: with the present
+setting, with the recommended one, and with the best constant setting. Cores are those of the scaled container; a violation is a
+minute with demand above 85 % of the ready pods' requests. A history of less than three days, or no autoscaler for CPU, has no
+back-test.
+
+Each sample is of one container at one instant. Files of comma-separated values name the columns in their first line, and lines that begin
 with # are comments. Files of JSON lines have one object a line, with the same names as keys. Empty, or not there, means not known.
 
   time          needed; RFC 3339 (2037-05-11T18:00:00Z), or seconds of Unix time

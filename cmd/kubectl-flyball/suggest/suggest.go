@@ -18,6 +18,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/syntax"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/world"
@@ -65,6 +66,7 @@ type verb struct {
 // addFlags adds the flags of both verbs.
 func (v *verb) addFlags(cmd *cobra.Command) {
 	cmd.Args, cmd.ValidArgsFunction = cobra.ExactArgs(1), v.Complete
+	cmd.Annotations = map[string]string{syntax.Reference: reference}
 	f := cmd.Flags()
 	v.history.Add(cmd, "1m")
 	f.StringVar(&v.learn, "learn", "",

@@ -48,16 +48,18 @@ func joined(cmd *cobra.Command, args []string) []string {
 	return all
 }
 
-// Reference is the annotation of a command whose value is printed in the help, below the flags.
+// Reference is the annotation of a command whose value is printed below its help with -o wide, and always in its page.
 const Reference = "reference"
 
-// Below makes the help of a command and its subcommands print the value of the annotation Reference below the flags.
+// Below makes the help of a command and its subcommands print the value of the annotation Reference, with -o wide.
 func Below(cmd *cobra.Command) {
 	if text := cmd.Annotations[Reference]; text != "" {
 		help := cmd.HelpFunc()
 		cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 			help(cmd, args)
-			_, _ = fmt.Fprintf(cmd.OutOrStdout(), "\n%s", text)
+			if output := cmd.Flag("output"); output != nil && output.Value.String() == "wide" {
+				_, _ = fmt.Fprintf(cmd.OutOrStdout(), "\n%s", text)
+			}
 		})
 	}
 	for _, c := range cmd.Commands() {
