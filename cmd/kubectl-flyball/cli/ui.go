@@ -36,11 +36,9 @@ func newUI(s *session) *cobra.Command {
 		Short: "Show the week, policies, freezes, savings, tuning and health as pages in the browser",
 		Long: `Starts a server on this machine's loopback address and opens the browser. Pages show the week of each target, the story of one target,
 policies, freezes, savings, recommendations and checks, and preview a change of a policy. They offer the actions of wake, sleep, except,
-pause and resume that you have the right to take; each shows its effect and its command, and is taken once you confirm it. With
---prometheus or --usage, the page Tuning recommends requests for a target.
-
-The server reads and writes with your rights and names those that are missing. It lets one browser in: the printed address works once.
-Ctrl-C ends it.`,
+pause and resume that you have the right to take; each shows its effect and its command, and is taken once you confirm it.
+With --prometheus or --usage, the page Tuning recommends requests for a target. Ctrl-C ends the server.
+The server reads and writes with your rights and names those that are missing. It lets one browser in: the printed address works once.`,
 		Example: "  kubectl flyball ui -A\n  kubectl flyball ui -n shop --read-only\n  kubectl flyball ui --offline manifests/ --no-browser",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },

@@ -53,7 +53,7 @@ func TestUI(t *testing.T) {
 	see(strings.TrimSpace(address), "url=/")
 	own, _, _ := strings.Cut(address, "?")
 	see(own, "Schedule/shop/office-hours")
-	see(own+"target/Deployment.apps/shop/web", "because of Schedule/shop/office-hours")
+	see(own+"target/Deployment.apps/shop/web", ", and decides</span>")
 	stop()
 	if got := <-code; got != 0 || errOut.Len() > 0 {
 		t.Errorf("exit code %d, %s", got, errOut.String())

@@ -27,8 +27,8 @@ func reference() string {
 	for _, name := range history.Queried() {
 		queries.WriteString("\n  " + name + "\n    " + measure.DefaultQueries[name] + "\n")
 	}
-	return `The back-test takes the numbers after two thirds of the history, and plays the rest through the autoscaler's rules: with the present
-setting, with the recommended one, and with the best constant setting. Cores are those of the scaled container; a violation is a
+	return `The back-test takes the numbers after two thirds of the history, and plays the rest through the autoscaler's rules: with the
+present setting, with the recommended one, and with the best constant setting. Cores are those of the scaled container; a violation is a
 minute with demand above 85 % of the ready pods' requests. A history of less than three days, or no autoscaler for CPU, has no
 back-test.
 
