@@ -57,6 +57,20 @@ type PolicyTarget struct {
 	Waits string `json:"waits,omitempty"`
 	// Error is the reason why nothing can be decided about the object.
 	Error string `json:"error,omitempty"`
+
+	ref workload.Ref
+}
+
+// Ref returns the object.
+func (t *PolicyTarget) Ref() workload.Ref { return t.ref }
+
+// Detail returns the wave, the pending writes and their wait as one text.
+func (t *PolicyTarget) Detail() string {
+	wave := t.Wave
+	if wave != "" {
+		wave = "wave " + wave
+	}
+	return strings.Join(slices.DeleteFunc([]string{wave, t.Pending, t.Waits}, func(text string) bool { return text == "" }), "; ")
 }
 
 // OfPolicy returns the explanation of one policy of a world. A missing policy is an error.
@@ -142,7 +156,7 @@ func (s *PolicyStory) targets(memory *world.Memory, p *world.Policy) {
 	slices.SortFunc(refs, workload.Ref.Compare)
 	survey := decide.NewSurvey(memory, s.At)
 	for _, ref := range slices.Compact(refs) {
-		t := PolicyTarget{Target: ref.String()}
+		t := PolicyTarget{Target: ref.String(), ref: ref}
 		if s.acts && freeze.RuleOf(p.Policy.Policy) == nil {
 			v := survey.Target(ref)
 			t.State = strings.ReplaceAll(stateOf(&v), "_", " ")

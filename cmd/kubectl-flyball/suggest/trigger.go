@@ -31,7 +31,7 @@ func newTrigger(s Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "trigger KIND/NAME", Short: "Propose a Trigger with bounds by hour for the autoscaler of a workload", Long: longTrigger,
 		Example: "  kubectl flyball suggest trigger deployment/checkout --offline manifests/ --usage weeks.csv --time-zone Europe/Berlin",
-		RunE: func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args[0]) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args[0]) },
 	}
 	v.addFlags(cmd)
 	f := cmd.Flags()
