@@ -245,7 +245,7 @@ func TestCountRequests(t *testing.T) {
 
 func TestWeekHasItsNextSleep(t *testing.T) {
 	begin := monday(t)
-	for want, w := range map[string]*week{"2037-05-18T20:00:00+02:00": &officeHours, "2037-05-18T21:00:00+02:00": &dataFirst,
+	for want, w := range map[string]*week{"2037-05-18T20:00:00+02:00": &officeHours, "2037-05-18T21:00:00+02:00": &rendering,
 		"2037-05-18T22:00:00+02:00": &shopOpen} {
 		if got := w.sleeps(begin).Format(time.RFC3339); got != want {
 			t.Errorf("sleeps next at %s, want %s", got, want)

@@ -206,8 +206,8 @@ func (d *demo) policies(ctx context.Context) error {
 	if d.freezable() {
 		files, kinds = append(files, manifest("freeze.yaml")), append(kinds, "changefreezes.flyball.dev")
 	}
-	// The schedule of higher priority comes first. Applied later, it would take over sleeping targets, which is one
-	// more write.
+	// The schedule of higher priority and the Override come first. Applied later, they would change sleeping targets, which
+	// is one more write.
 	if err := d.apply(ctx, manifest("shop.yaml")); err != nil {
 		return err
 	}
@@ -258,7 +258,9 @@ func (d *demo) awakeStill() []string {
 func (d *demo) unreadyPolicies(ctx context.Context) ([]string, error) {
 	var schedules v1alpha1.ScheduleList
 	var freezes v1alpha1.ChangeFreezeList
+	var overrides v1alpha1.OverrideList
 	if err := errors.Join(d.env.Client.List(ctx, &schedules, client.InNamespace(namespace)),
+		d.env.Client.List(ctx, &overrides, client.InNamespace(namespace)),
 		d.env.Client.List(ctx, &freezes, client.InNamespace(namespace))); err != nil {
 		return nil, fmt.Errorf("list the policies: %w", err)
 	}
@@ -267,6 +269,11 @@ func (d *demo) unreadyPolicies(ctx context.Context) ([]string, error) {
 		status := &schedules.Items[i].Status
 		if !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady) || status.Targets == nil || status.Targets.Asleep == 0 {
 			out = append(out, "Schedule/"+schedules.Items[i].Name)
+		}
+	}
+	for i := range overrides.Items {
+		if !meta.IsStatusConditionTrue(overrides.Items[i].Status.Conditions, v1alpha1.ConditionReady) {
+			out = append(out, "Override/"+overrides.Items[i].Name)
 		}
 	}
 	for i := range freezes.Items {

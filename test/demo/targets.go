@@ -43,6 +43,7 @@ type week [days + 1]string
 var (
 	officeHours = week{"8-20", "8-20", "8-20", "", "8-20", "", "", "8-24"}
 	dataFirst   = week{"7-21", "7-21", "7-21", "", "7-21", "", "", "7-24"}
+	rendering   = week{"0-23", "7-21", "7-21", "", "7-21", "", "", "7-24"} // an Override keeps it awake on Monday
 	everyDay    = week{"8-20", "8-20", "8-20", "8-20", "8-20", "8-20", "8-20", "8-24"}
 	shopOpen    = week{"6-22", "6-22", "6-22", "6-22", "6-22", "6-22", "", "6-24"}
 	// never is for objects that must not be changed.
@@ -118,7 +119,7 @@ func targets() []target {
 		{"StatefulSet", "queue", statefulSets, &dataFirst, replicas, replicaPods},
 		{"Cluster", "orders", clusters, &dataFirst, database, noPods},
 		{"VirtualMachine", "erp", machines, &dataFirst, machine, noPods},
-		{"RenderFarm", "studio", farms, &dataFirst, pools, noPods},
+		{"RenderFarm", "studio", farms, &rendering, pools, noPods},
 		{"Deployment", "search", deployments, &everyDay, replicas, replicaPods},
 		{"Deployment", "checkout", deployments, &shopOpen, replicas, replicaPods},
 		{"Deployment", "retired", deployments, never, replicas, replicaPods},

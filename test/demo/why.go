@@ -64,13 +64,13 @@ func (d *demo) why(ctx context.Context) error {
 	return nil
 }
 
-// sleeps returns the time at which a target next sleeps after the last Monday morning, by the first Monday's hours.
-// Zero means never.
+// sleeps returns the time at which a target next sleeps after the last Monday morning, by Tuesday's hours: on the first
+// Monday an Override is in force. Zero means never.
 func (w *week) sleeps(begin time.Time) time.Time {
 	if w == nil {
 		return time.Time{}
 	}
-	_, to, _ := strings.Cut(w[0], "-")
+	_, to, _ := strings.Cut(w[1], "-")
 	hour, _ := strconv.Atoi(to) // a mistake in the table would fail its test
 	return begin.AddDate(0, 0, days).Add(time.Duration(hour) * time.Hour)
 }
