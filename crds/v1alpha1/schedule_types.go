@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // CalendarEffect is the state of a schedule on the days of a calendar.
 // +kubebuilder:validation:Enum=Asleep;Awake
@@ -41,6 +44,68 @@ const (
 type AgeRule struct {
 	// AsleepAfter is the age from which on a target sleeps, for example 48h.
 	AsleepAfter Duration `json:"asleepAfter"`
+}
+
+// Absent is the meaning of a target without a series in the answer to a demand.
+// +kubebuilder:validation:Enum=Keep;Idle
+type Absent string
+
+// Meanings of a target without a series.
+const (
+	// AbsentKeep: nothing is known of its use, and it stays as it is.
+	AbsentKeep Absent = "Keep"
+	// AbsentIdle: nobody uses it, as long as each selector of the demand has a series.
+	AbsentIdle Absent = "Idle"
+)
+
+// IdleLabels are the labels of a series that name its target.
+type IdleLabels struct {
+	// Namespace is the label with the namespace. The series of a namespaced Schedule need none.
+	// +optional
+	// +kubebuilder:default=namespace
+	// +kubebuilder:validation:MaxLength=128
+	Namespace string `json:"namespace,omitempty"`
+	// Name is the label with the name. A series without it counts for every target of the schedule in its namespace.
+	// +optional
+	// +kubebuilder:default=name
+	// +kubebuilder:validation:MaxLength=128
+	Name string `json:"name,omitempty"`
+}
+
+// IdleRule is a rule by the use of each target, as counted in Prometheus.
+type IdleRule struct {
+	// Demand is a PromQL query of the present demand, with a series for each target. It has no offset, no @ and no subquery.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	Demand string `json:"demand"`
+	// Labels are the labels of a series that name its target.
+	// +optional
+	// +kubebuilder:default={}
+	Labels IdleLabels `json:"labels,omitempty"`
+	// Above is the largest demand that is no use, such as 0 or "0.5".
+	// +optional
+	// +kubebuilder:default=0
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
+	Above *resource.Quantity `json:"above,omitempty"`
+	// AsleepAfter is the time without use after which a target sleeps, from 10s to 30d.
+	AsleepAfter Duration `json:"asleepAfter"`
+	// AwakeAtLeast is the time for which use keeps a target awake inside windows, at most asleepAfter. Default: 15m, or
+	// asleepAfter if that is shorter.
+	// +optional
+	AwakeAtLeast Duration `json:"awakeAtLeast,omitempty"`
+	// Interval is the time between two queries, from 1s to 10m, and at least the scrape interval. Knowledge counts for two of them.
+	// +optional
+	// +kubebuilder:default="15s"
+	Interval Duration `json:"interval,omitempty"`
+	// Absent is the meaning of a target without a series: Keep leaves it as it is, Idle says that nobody uses it.
+	// +optional
+	// +kubebuilder:default=Keep
+	Absent Absent `json:"absent,omitempty"`
+	// InWindows lets use wake targets in the time in which the schedule otherwise has them asleep.
+	// +optional
+	InWindows bool `json:"inWindows,omitempty"`
 }
 
 // BoundsValue is a range for an autoscaler; an omitted end keeps the object's own, and none is raised above the object's own.
@@ -216,6 +281,9 @@ type ScheduleRules struct {
 	// Age puts targets to sleep by their own age, whatever windows and calendars say.
 	// +optional
 	Age *AgeRule `json:"age,omitempty"`
+	// Idle puts a target to sleep while nobody uses it, and wakes it at the first demand.
+	// +optional
+	Idle *IdleRule `json:"idle,omitempty"`
 	// GracePeriod is how long an object that has just appeared is left alone, for example 15m.
 	// +optional
 	GracePeriod Duration `json:"gracePeriod,omitempty"`
@@ -265,8 +333,11 @@ type ScheduleRules struct {
 }
 
 // ScheduleSpec puts the selected objects of its own namespace to sleep and wakes them.
-// +kubebuilder:validation:XValidation:rule="(has(self.upscale) || has(self.downscale) ? 1 : 0) + (has(self.asleep) ? 1 : 0) + (has(self.awake) ? 1 : 0) == 1 || has(self.age) && !has(self.upscale) && !has(self.downscale) && !has(self.asleep) && !has(self.awake)",message="give exactly one of: downscale with or without upscale, asleep, awake; only age may stand without them"
+// +kubebuilder:validation:AtMostOneOf=downscale;asleep;awake
+// +kubebuilder:validation:AtLeastOneOf=downscale;asleep;awake;age;idle
 // +kubebuilder:validation:XValidation:rule="!has(self.age) || has(self.upscale) || !has(self.downscale)",message="age does not go with downscale alone, where nothing but people wakes: write upscale too, or windows"
+// +kubebuilder:validation:XValidation:rule="!has(self.idle) || has(self.upscale) || !has(self.downscale)",message="idle needs upscale too"
+// +kubebuilder:validation:XValidation:rule="!has(self.idle) || !has(self.otherwise)",message="otherwise does not go with idle"
 // +kubebuilder:validation:XValidation:rule="!has(self.calendars) || has(self.upscale) || has(self.downscale) || has(self.asleep) || has(self.awake)",message="calendars need windows or upscale and downscale to overrule: age alone has neither"
 // +kubebuilder:validation:XValidation:rule="!has(self.upscale) || has(self.downscale)",message="upscale needs downscale: write when the targets go to sleep"
 // +kubebuilder:validation:XValidation:rule="!has(self.calendars) || has(self.upscale) || !has(self.downscale)",message="calendars do not go with downscale alone, which has no state for them to overrule: write upscale too, or windows"
@@ -281,8 +352,11 @@ type ScheduleSpec struct {
 }
 
 // ClusterScheduleSpec puts the selected objects of many namespaces to sleep and wakes them.
-// +kubebuilder:validation:XValidation:rule="(has(self.upscale) || has(self.downscale) ? 1 : 0) + (has(self.asleep) ? 1 : 0) + (has(self.awake) ? 1 : 0) == 1 || has(self.age) && !has(self.upscale) && !has(self.downscale) && !has(self.asleep) && !has(self.awake)",message="give exactly one of: downscale with or without upscale, asleep, awake; only age may stand without them"
+// +kubebuilder:validation:AtMostOneOf=downscale;asleep;awake
+// +kubebuilder:validation:AtLeastOneOf=downscale;asleep;awake;age;idle
 // +kubebuilder:validation:XValidation:rule="!has(self.age) || has(self.upscale) || !has(self.downscale)",message="age does not go with downscale alone, where nothing but people wakes: write upscale too, or windows"
+// +kubebuilder:validation:XValidation:rule="!has(self.idle) || has(self.upscale) || !has(self.downscale)",message="idle needs upscale too"
+// +kubebuilder:validation:XValidation:rule="!has(self.idle) || !has(self.otherwise)",message="otherwise does not go with idle"
 // +kubebuilder:validation:XValidation:rule="!has(self.calendars) || has(self.upscale) || has(self.downscale) || has(self.asleep) || has(self.awake)",message="calendars need windows or upscale and downscale to overrule: age alone has neither"
 // +kubebuilder:validation:XValidation:rule="!has(self.upscale) || has(self.downscale)",message="upscale needs downscale: write when the targets go to sleep"
 // +kubebuilder:validation:XValidation:rule="!has(self.calendars) || has(self.upscale) || !has(self.downscale)",message="calendars do not go with downscale alone, which has no state for them to overrule: write upscale too, or windows"

@@ -225,6 +225,7 @@ func (d decider) askSelecting(k *Kind, obj *workload.Object, ns Namespace, a *an
 		if o := p.Override; o != nil && (!o.IsActive(d.now) || o.Effect == v1alpha1.OverrideAwake && len(in.Bounds) == 0) {
 			continue // the order is over, or nothing puts the object to sleep
 		}
+		in.Use = d.use(p, in.Target.Ref, obj)
 		a.askPolicy(p, in, story)
 	}
 	a.intents = d.spareKept(obj, a.intents, d.claimants(k, obj), a.opinions)
@@ -391,6 +392,18 @@ func (d decider) input(k *Kind, obj *workload.Object, governed bool) *pipeline.I
 	return in
 }
 
+// use returns the knowledge of an object's use by the demand of a policy, or nil.
+func (d decider) use(p *Policy, ref workload.Ref, obj *workload.Object) *workload.Use {
+	known, ok := d.w.(Used)
+	if p.Idle == nil || !ok {
+		return nil
+	}
+	if u := known.Use(p.ID, ref); u != nil && (u.UID == "" || u.UID == obj.UID) {
+		return u
+	}
+	return nil
+}
+
 // askPolicy runs a policy's pipeline and adds its claims and its opinion to the answers.
 func (a *answers) askPolicy(p *Policy, in *pipeline.Input, story *Story) {
 	o := Opinion{Policy: p, Class: workload.ClassKeep}
@@ -501,6 +514,11 @@ func (d decider) changedBy(k *Kind, obj *workload.Object) []workload.Policy {
 // Recaller is a World that knows which policies an unreadable ledger named when it was last readable.
 type Recaller interface {
 	LastKnown(workload.Ref) []workload.Policy
+}
+
+// Used is a World that knows the use of targets by the demand of policies.
+type Used interface {
+	Use(workload.Policy, workload.Ref) *workload.Use
 }
 
 // Adviser is a World that has tuning advice for targets, from the usage of their pods.

@@ -27,6 +27,8 @@ type Input struct {
 	Awake *Override
 	// Advice is the tuning advice for the target; nil: none (yet).
 	Advice *workload.Advice
+	// Use is the knowledge of the target's use by the demand of the policy; nil: none (yet). It differs between policies.
+	Use *workload.Use
 }
 
 // Decision is the result of a pipeline.

@@ -5,6 +5,7 @@ import (
 
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/policy/demand"
 	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -27,6 +28,8 @@ type Extras struct {
 	Override *pipeline.Override
 	// Bounds are the limits within which the policy yields to orders. Nil: the policy never yields.
 	Bounds *pipeline.Bounds
+	// Idle is the rule by the use of targets.
+	Idle *demand.Rule
 	// FieldOf returns the name of the field of the spec that asks for a facet ("min" or "max") at an instant; empty: none.
 	FieldOf func(now time.Time, facet string) string
 }

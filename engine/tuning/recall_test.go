@@ -16,6 +16,7 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/prometheus"
 	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -182,7 +183,7 @@ func TestLearntSamplesStayIfTheServerHasFewer(t *testing.T) {
 		t.Errorf("of a new target it asked %d times and says %q", len(s.tapes.asked), s.subject.troubles())
 	}
 	s = newStand(noon, noon.Add(-time.Hour))
-	s.tapes.err = &measure.Nothing{What: measure.Error{Text: "no replicas"}}
+	s.tapes.err = &measure.Nothing{What: prometheus.Error{Text: "no replicas"}}
 	if s.round(t, noon); !strings.Contains(s.subject.troubles(), "no replicas") || !s.subject.recalled.at.IsZero() {
 		t.Errorf("without replicas it says %q", s.subject.troubles())
 	}

@@ -39,6 +39,8 @@ type Snapshot struct {
 	leaving bool
 	// advice is the tuning advice of targets. All snapshots share it.
 	advice *advice
+	// uses is the knowledge of the use of targets. All snapshots share it.
+	uses *uses
 	// own are the objects in which Flyball itself runs.
 	own sets.Set[workload.Ref]
 }
@@ -138,7 +140,7 @@ func emptySnapshot() *Snapshot {
 	return &Snapshot{
 		policies: newPolicyIndex(), calendars: map[string]Calendar{}, texts: map[v1alpha1.ConfigMapKey]text{},
 		kinds:    map[schema.GroupKind]*Kind{},
-		adapters: map[schema.GroupResource]*Adapter{}, set: &freeze.Set{}, advice: &advice{},
+		adapters: map[schema.GroupResource]*Adapter{}, set: &freeze.Set{}, advice: &advice{}, uses: &uses{},
 	}
 }
 

@@ -21,9 +21,11 @@ func TestManagerGetsPrometheusServerTokenAndQueries(t *testing.T) {
 		return d
 	}
 	with := manager("--set", "prometheus.address=http://prometheus:9090,prometheus.tokenSecret.name=reader,prometheus.tokenSecret.key=jwt",
+		"--set", "prometheus.tenantLabel=namespace",
 		"--set-json", `prometheus.queries={"cpu":"a{b=\"$namespace\"} == 1"}`)
 	c := with.Spec.Template.Spec.Containers[0]
 	for _, arg := range []string{"--prometheus=http://prometheus:9090", "--prometheus-token-file=/prometheus/token",
+		"--prometheus-tenant-label=namespace",
 		`--prometheus-query=cpu=a{b="$namespace"} == 1`} {
 		if !slices.Contains(c.Args, arg) {
 			t.Errorf("%s is not in %q", arg, c.Args)

@@ -46,7 +46,11 @@ func (b base) actuators(o pods.Options, queue *target.Queue, metadatas metadata.
 	resizes := resize.New(b.world, members, writer, finalizers, b.metrics.resize, resize.Options{
 		Server: server.options, Turns: rollouts, Requeue: queue.Add, Fault: fault, Kept: b.tellKept, Clock: b.opts.Clock, Log: b.log})
 	tuned, err := b.tuning(members, resizes, rollouts, queue, budgets, &constraints.Nodes{Watches: o.Watches})
-	return rollouts, target.Actuators{costs, resizes, tuned}, err
+	if err != nil {
+		return nil, nil, err
+	}
+	asked, err := b.idle(queue)
+	return rollouts, target.Actuators{costs, resizes, tuned, asked}, err
 }
 
 // tellKept sends an event about a pod that keeps requests of Flyball.
@@ -67,7 +71,7 @@ func (b base) tuning(members *pods.Members, resizes *resize.Loop, rollouts *targ
 	if err != nil {
 		return nil, err
 	}
-	server, err := b.opts.Prometheus.server()
+	server, err := b.opts.Prometheus.recorder()
 	if err != nil {
 		return nil, err
 	}

@@ -18,8 +18,6 @@ import (
 
 	"flyball.dev/flyball/engine/notify"
 	"flyball.dev/flyball/engine/savings"
-	"flyball.dev/flyball/engine/tuning"
-	"flyball.dev/flyball/engine/tuning/measure"
 )
 
 // Options configure the manager. AddFlags sets their defaults.
@@ -44,7 +42,7 @@ type Options struct {
 	Burst int
 	// UsageResolution is the pause between two measurements of pod usage, while a policy learns from usage.
 	UsageResolution time.Duration
-	// Prometheus configures the server that has the history of pod usage.
+	// Prometheus configures the server that has the history of pod usage and the demand for targets.
 	Prometheus PrometheusOptions
 	// Savings has the rates by which savings are counted as money and CO2.
 	Savings SavingsOptions
@@ -143,16 +141,6 @@ func (o APIOptions) check(flag string, webhook bool) error {
 	return nil
 }
 
-// PrometheusOptions configure the server that has the history of pod usage. Only the installation sets them: the
-// manager sends no request to an address from an object.
-type PrometheusOptions struct {
-	// Address is the URL of the server; empty means no server. TokenFile is a file with a bearer token; empty means no
-	// token.
-	Address, TokenFile string
-	// Queries have the form NAME=PROMQL and replace the default queries.
-	Queries []string
-}
-
 // NotificationOptions configure the messages of Notifications.
 type NotificationOptions struct {
 	// Enabled sends messages. Otherwise the statuses of Notifications say that none are sent.
@@ -180,22 +168,6 @@ func (o SavingsOptions) rates() (savings.Rates, error) {
 	return rates, nil
 }
 
-// server returns the server, or nil if no address is set.
-func (o PrometheusOptions) server() (tuning.Recorder, error) {
-	queries, err := measure.ParseQueries(o.Queries, measure.CheckQuery)
-	if err != nil {
-		return nil, fmt.Errorf("--prometheus-query: %w", err)
-	}
-	if o.Address == "" {
-		return nil, nil
-	}
-	server, err := measure.NewPrometheus(measure.PrometheusOptions{Address: o.Address, TokenFile: o.TokenFile, Queries: queries})
-	if err != nil {
-		return nil, fmt.Errorf("--prometheus: %w", err)
-	}
-	return server, nil
-}
-
 // AddFlags registers the options as flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "Address to serve Prometheus metrics on; 0 serves none.")
@@ -211,10 +183,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Burst, "kube-api-burst", 100, "Requests in one burst, where --kube-api-qps is set.")
 	fs.DurationVar(&o.UsageResolution, "usage-resolution", defaultResolution,
 		"Pause between two measurements of pod usage (metrics.k8s.io), while a policy learns from usage.")
-	fs.StringVar(&o.Prometheus.Address, "prometheus", "",
-		"URL of a Prometheus server with a history of pod usage, for policies that ask for it. Empty: none.")
-	fs.StringVar(&o.Prometheus.TokenFile, "prometheus-token-file", "", "File with the bearer token for --prometheus, read for each request.")
-	fs.StringArrayVar(&o.Prometheus.Queries, "prometheus-query", nil, "NAME=PROMQL: a query for --prometheus that replaces the default query.")
+	o.Prometheus.addFlags(fs)
 	fs.StringVar(&o.Savings.Price, "savings-price", "",
 		"Price of a CPU core hour and of a GiB hour of memory, such as cpu=0.031,memory=0.004,currency=EUR, by which flyball_saved_cost_total "+
 			"counts. Empty: no such metric.")
@@ -277,7 +246,7 @@ func (o *Options) validate() error {
 	if o.UsageResolution < 0 {
 		errs = append(errs, fmt.Errorf("--usage-resolution must be above 0, is %s", o.UsageResolution))
 	}
-	if _, err := o.Prometheus.server(); err != nil {
+	if _, err := o.Prometheus.recorder(); err != nil {
 		errs = append(errs, err)
 	}
 	if _, err := o.Savings.rates(); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/adapters"
@@ -162,6 +163,9 @@ func (c *Checkup) policies(memory *world.Memory, o Options) {
 		}
 		if len(st.Conditions) == 0 && !overview.IsNew(p.Object, o.Now) {
 			findings = append(findings, fmt.Sprintf("the manager has not looked at %s: is it running?", id))
+		}
+		if c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionReady); p.Idle != nil && c != nil && c.Status == metav1.ConditionFalse {
+			findings = append(findings, fmt.Sprintf("%s is not ready: %s", id, c.Message))
 		}
 		for _, f := range st.Failures {
 			findings = append(findings, fmt.Sprintf("%s: %s %s: %s", id, f.Kind, strings.TrimPrefix(f.Namespace+"/"+f.Name, "/"), f.Message))

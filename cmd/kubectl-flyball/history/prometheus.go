@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"flyball.dev/flyball/engine/prometheus"
 	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -50,7 +51,11 @@ func CheckQuery(name string) error {
 
 // Read reads the samples from the server, with several queries for successive parts of the time.
 func (p Prometheus) Read(ctx context.Context) ([]workload.Sample, error) {
-	server, err := measure.NewPrometheus(measure.PrometheusOptions{Address: p.Address, TokenFile: p.TokenFile, Queries: p.Queries})
+	at, err := prometheus.New(prometheus.Options{Address: p.Address, TokenFile: p.TokenFile})
+	if err != nil {
+		return nil, err
+	}
+	server, err := measure.NewPrometheus(at, p.Queries)
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,10 @@ func (p *Plan) noteUnsimulated(memory *world.Memory) {
 		if q.PodOrderer != nil {
 			notes = append(notes, fmt.Sprintf("%s gives pods deletion costs as they come and go, which is not part of the plan", q.ID))
 		}
+		if q.Idle != nil {
+			notes = append(notes, fmt.Sprintf("%s may put targets to sleep after %s without use, and wakes them by use: "+
+				"nobody knows both in advance, so they are not part of the plan", q.ID, spanText(q.Idle.AsleepAfter)))
+		}
 		if q.Tuner != nil {
 			notes = append(notes, fmt.Sprintf("%s goes on to learn from what pods use: what it finds later is not part of the plan", q.ID))
 		}

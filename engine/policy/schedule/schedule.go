@@ -17,6 +17,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/demand"
 	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/timeline"
@@ -56,10 +57,12 @@ func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorLi
 	order, es := compileOrder(rules.Order, at.Child("order"))
 	errs = append(errs, es...)
 	errs = append(errs, validate(rules, ctx.AuthorsAsked, at)...)
+	idle, es := compileIdle(rules.Idle, id.Namespace, at.Child("idle"))
+	errs = append(errs, es...)
 	if len(errs) > 0 {
 		return policy.Broken(id, errs), errs
 	}
-	s := &schedule{id: id, rules: rules, times: times, zone: zone}
+	s := &schedule{id: id, rules: rules, times: times, zone: zone, idle: idle}
 	s.grace, _ = timeline.ParseDurationOrZero(string(rules.GracePeriod)) // validate reports unreadable durations
 	if rules.Age != nil {
 		s.asleepAfter, _ = timeline.ParseDuration(string(rules.Age.AsleepAfter))
@@ -77,7 +80,7 @@ func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorLi
 		Order:          order,
 		HoldsOwners:    rules.HoldOwner,
 		SetAnnotations: annotationKeys(rules.AsleepAs),
-		Extras:         policy.Extras{Bounds: &s.bounds},
+		Extras:         policy.Extras{Bounds: &s.bounds, Idle: idle},
 	}, nil
 }
 
@@ -91,15 +94,19 @@ type schedule struct {
 	// asleepAfter is the age from which a target sleeps. grace is the age until which a target is not changed. Zero: no
 	// such age.
 	asleepAfter, grace time.Duration
+	// idle is the rule by the use of targets; nil: none.
+	idle *demand.Rule
 }
 
 // pipeline reads from top to bottom: a suspended policy keeps its values; a policy that yields to an Override claims
-// nothing; the window decides asleep or awake; the level decides the form of sleep for this target.
+// nothing; the window decides asleep or awake; idle decides by use where the window leaves it the decision; the level decides the
+// form of sleep for this target.
 func (s *schedule) pipeline() pipeline.Pipeline {
 	return pipeline.Pipeline{
 		{Name: "suspended", Run: s.suspended},
 		{Name: "override", Run: s.yield},
 		{Name: "window", Run: s.window},
+		{Name: "idle", Run: s.byUse},
 		{Name: "level", Run: s.level},
 	}
 }
@@ -144,7 +151,7 @@ func (s *schedule) window(f *pipeline.Frame) error {
 	if f.Tracing() {
 		f.Sayf("%s", describe(st, says))
 	}
-	if !says {
+	if !says && s.idle == nil {
 		s.keepAsleep(f)
 		return nil
 	}
@@ -167,7 +174,7 @@ func (s *schedule) window(f *pipeline.Frame) error {
 		in.Enforce = s.rules.OnManualChange == v1alpha1.ManualEnforce
 	}
 	f.Decision.Intents = append(f.Decision.Intents, in)
-	f.Done = !st.Active
+	f.Done = !st.Active && s.idle == nil
 	return nil
 }
 
@@ -272,6 +279,8 @@ func (s *schedule) state(now time.Time) policy.State {
 	st, says := s.times.at(now)
 	name := "Awake"
 	switch {
+	case !says && s.idle != nil:
+		name = "OnDemand"
 	case !says:
 		name = "Idle"
 	case st.Active:
@@ -280,6 +289,9 @@ func (s *schedule) state(now time.Time) policy.State {
 	message := describe(st, says)
 	if s.rules.Age != nil {
 		message += "; each target sleeps from " + string(s.rules.Age.AsleepAfter) + " after it was made"
+	}
+	if s.idle != nil {
+		message += "; each target sleeps after " + string(s.rules.Idle.AsleepAfter) + " without use"
 	}
 	return policy.State{Name: name, Asleep: st.Active, Since: st.Since, Next: st.Until, Message: message}
 }

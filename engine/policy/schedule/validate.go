@@ -38,11 +38,11 @@ func compileTimes(rules v1alpha1.ScheduleRules, loc *time.Location, calendars wh
 		}
 	}
 	switch {
-	case forms == 0 && rules.Age != nil:
-		return byAgeAlone(rules, at)
+	case forms == 0 && (rules.Age != nil || rules.Idle != nil):
+		return byTargetAlone(rules, at)
 	case forms != 1:
 		return times{}, field.ErrorList{field.Invalid(at, forms,
-			"give exactly one of: downscale with or without upscale, asleep, awake; only age may stand without them")}
+			"give exactly one of: downscale with or without upscale, asleep, awake; only age and idle may stand without them")}
 	case loc == nil:
 		return times{}, nil
 	case rules.Downscale != "" && rules.Upscale == "":
@@ -86,11 +86,12 @@ func compileTimes(rules v1alpha1.ScheduleRules, loc *time.Location, calendars wh
 	return out, nil
 }
 
-// byAgeAlone returns the times of a schedule without windows or crons: only the age of a target puts it to sleep.
-func byAgeAlone(rules v1alpha1.ScheduleRules, at *field.Path) (times, field.ErrorList) {
+// byTargetAlone returns the times of a schedule without windows or crons: only the age or the use of a target puts it to sleep.
+func byTargetAlone(rules v1alpha1.ScheduleRules, at *field.Path) (times, field.ErrorList) {
 	errs := validateOtherwise(rules, at.Child("otherwise"))
 	if len(rules.Calendars) > 0 {
-		errs = append(errs, field.Forbidden(at.Child("calendars"), "need windows or upscale and downscale to overrule: age alone has neither"))
+		errs = append(errs, field.Forbidden(at.Child("calendars"),
+			"need windows or upscale and downscale to overrule: age and idle alone have neither"))
 	}
 	return times{says: &timeline.Timeline{}}, errs
 }
@@ -124,6 +125,10 @@ func compileFirings(rules v1alpha1.ScheduleRules, loc *time.Location, at *field.
 		errs = append(errs, field.Forbidden(at.Child("age"),
 			"does not go with downscale alone, where nothing but people wakes: write upscale too, or windows"))
 	}
+	if rules.Idle != nil {
+		errs = append(errs, field.Forbidden(at.Child("idle"),
+			"does not go with downscale alone, where nothing but people wakes: write upscale too, or windows"))
+	}
 	firings, es := timeline.ParseFirings(rules.Downscale, loc, at.Child(timeline.Downscale))
 	return times{firings: &firings}, append(errs, es...)
 }
@@ -137,6 +142,8 @@ func validateOtherwise(rules v1alpha1.ScheduleRules, at *field.Path) field.Error
 	switch {
 	case rules.Otherwise == "":
 		return nil
+	case rules.Idle != nil:
+		return field.ErrorList{field.Forbidden(at, "does not go with idle, which decides outside of windows")}
 	case !slices.Contains(all, rules.Otherwise):
 		return field.ErrorList{field.NotSupported(at, rules.Otherwise, all)}
 	case len(rules.Asleep)+len(rules.Awake) == 0:

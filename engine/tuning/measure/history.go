@@ -11,6 +11,7 @@ import (
 	promapi "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
 
+	"flyball.dev/flyball/engine/prometheus"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -38,7 +39,7 @@ const (
 // Nothing is the error of a server without the needed data.
 type Nothing struct {
 	// What names the server and the query.
-	What Error
+	What prometheus.Error
 	// Pods is true if the server knows nothing at all of the pods.
 	Pods bool
 }
@@ -88,7 +89,7 @@ func (s *Prometheus) Each(ctx context.Context, r Range, take func([]workload.Sam
 	r.Progress(parts, parts)
 	for _, name := range mustAnswer {
 		if points[name] == 0 {
-			return &Nothing{Pods: name == CPU, What: Error{Host: s.Host(), Name: name, Query: fill(s.query(name), r),
+			return &Nothing{Pods: name == CPU, What: prometheus.Error{Host: s.Host(), Name: name, Query: fill(s.query(name), r),
 				Text: fmt.Sprintf("it has nothing for %s between %s and %s", name, r.From.Format(time.RFC3339), r.To.Format(time.RFC3339))}}
 		}
 	}
@@ -98,9 +99,7 @@ func (s *Prometheus) Each(ctx context.Context, r Range, take func([]workload.Sam
 // ask sends one query for a part, and returns the number of points.
 func (s *Prometheus) ask(ctx context.Context, name string, r Range, from, to time.Time, found *answers) (points int, err error) {
 	query := fill(s.query(name), r)
-	limit, cancel := s.once(ctx)
-	defer cancel()
-	value, warnings, infos, err := s.api.QueryRange(limit, query, promapi.Range{Start: from, End: to, Step: r.Step})
+	matrix, warnings, remarks, err := s.Range(ctx, query, promapi.Range{Start: from, End: to, Step: r.Step})
 	if span := to.Sub(from); err != nil && divisible(err) && ctx.Err() == nil && span > max(shortestPart, 2*r.Step) {
 		half := from.Add((span / 2).Truncate(r.Step))
 		before, err := s.ask(ctx, name, r, from, half, found)
@@ -111,20 +110,16 @@ func (s *Prometheus) ask(ctx context.Context, name string, r Range, from, to tim
 		return before + after, err
 	}
 	if err != nil {
-		return 0, s.failed(name, query, err)
+		return 0, s.Failed(name, query, err)
 	}
 	if r.Note != nil {
-		for _, text := range slices.Concat(warnings, promapi.Warnings(infos)) {
+		for _, text := range slices.Concat(warnings, remarks) {
 			r.Note(fmt.Sprintf("Prometheus says of %s: %s", name, text))
 		}
 	}
-	matrix, err := as[model.Matrix](value, "series over time")
-	if err != nil {
-		return 0, s.failed(name, query, err)
-	}
 	for _, series := range matrix {
 		if err := found.take(name, series); err != nil {
-			return 0, s.failed(name, query, err)
+			return 0, s.Failed(name, query, err)
 		}
 		points += len(series.Values)
 	}

@@ -53,15 +53,9 @@ func (s *Prometheus) read(ctx context.Context, namespaces string, at time.Time, 
 // instant sends one query for an instant.
 func (s *Prometheus) instant(ctx context.Context, name, namespaces string, at time.Time) (model.Vector, error) {
 	query := strings.ReplaceAll(s.query(name), namespacesPlaceholder, namespaces)
-	ctx, cancel := s.once(ctx)
-	defer cancel()
-	value, _, _, err := s.api.Query(ctx, query, at)
+	found, _, err := s.Now(ctx, query, at)
 	if err != nil {
-		return nil, s.failed(name, query, err)
-	}
-	found, err := as[model.Vector](value, "values of an instant")
-	if err != nil {
-		return nil, s.failed(name, query, err)
+		return nil, s.Failed(name, query, err)
 	}
 	return found, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"flyball.dev/flyball/engine/prometheus"
 	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/recordedtest"
@@ -40,12 +41,21 @@ func web(from, to time.Time) recordedtest.Workload {
 	}
 }
 
-func serve(t *testing.T, h http.Handler, o measure.PrometheusOptions) *measure.Prometheus {
+func serve(t *testing.T, h http.Handler, o prometheus.Options, queries map[string]string) *measure.Prometheus {
 	t.Helper()
 	at := httptest.NewServer(h)
 	t.Cleanup(at.Close)
 	o.Address = strings.Replace(at.URL, "http://", "http://me:secret@", 1)
-	s, err := measure.NewPrometheus(o)
+	return connect(t, o, queries)
+}
+
+func connect(t *testing.T, o prometheus.Options, queries map[string]string) *measure.Prometheus {
+	t.Helper()
+	server, err := prometheus.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := measure.NewPrometheus(server, queries)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +76,7 @@ func TestHistoryEqualsTheRecordedSamples(t *testing.T) {
 	var parts []string
 	r := shop(noon.Add(-28*24*time.Hour), noon)
 	r.Progress = func(part, of int) { parts = append(parts, fmt.Sprintf("%d/%d", part, of)) }
-	got, err := serve(t, fake, measure.PrometheusOptions{}).History(t.Context(), r)
+	got, err := serve(t, fake, prometheus.Options{}, nil).History(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,14 +97,14 @@ func TestHistoryEqualsTheRecordedSamples(t *testing.T) {
 func TestPresentUsageEqualsTheMetricsAPI(t *testing.T) {
 	fake := &recordedtest.Fake{}
 	fake.Add(web(noon.Add(-time.Hour), noon))
-	got, err := serve(t, fake, measure.PrometheusOptions{}).Read(t.Context(), []string{"other", "shop"}, noon)
+	got, err := serve(t, fake, prometheus.Options{}, nil).Read(t.Context(), []string{"other", "shop"}, noon)
 	pod := measure.Pod{Stamp: strconv.FormatInt(noon.Unix(), 10),
 		Containers: []measure.Container{{Name: "app", MilliCPU: 100, MemoryBytes: 1 << 27}, {Name: "mesh", MilliCPU: -1, MemoryBytes: 1 << 20}}}
 	want := map[types.NamespacedName]measure.Pod{{Namespace: "shop", Name: "web-1-a"}: pod, {Namespace: "shop", Name: "web-1-b"}: pod}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%s, %v", diff, err)
 	}
-	if got, err := serve(t, fake, measure.PrometheusOptions{}).Read(t.Context(), []string{"other"}, noon); err != nil || len(got) > 0 {
+	if got, err := serve(t, fake, prometheus.Options{}, nil).Read(t.Context(), []string{"other"}, noon); err != nil || len(got) > 0 {
 		t.Errorf("of another namespace it has %v, %v", got, err)
 	}
 }
@@ -103,12 +113,12 @@ func TestPresentUsageEqualsTheMetricsAPI(t *testing.T) {
 func TestUnknownPodsDifferFromPodsWithoutReplicas(t *testing.T) {
 	var none *measure.Nothing
 	fake := &recordedtest.Fake{}
-	if _, err := serve(t, fake, measure.PrometheusOptions{}).History(t.Context(), shop(noon.Add(-time.Hour), noon)); !errors.As(err, &none) ||
+	if _, err := serve(t, fake, prometheus.Options{}, nil).History(t.Context(), shop(noon.Add(-time.Hour), noon)); !errors.As(err, &none) ||
 		!none.Pods {
 		t.Errorf("of no pods it says %v", err)
 	}
 	fake.Add(web(noon.Add(-2*time.Hour), noon))
-	s := serve(t, fake, measure.PrometheusOptions{Queries: map[string]string{measure.Replicas: "ready"}})
+	s := serve(t, fake, prometheus.Options{}, map[string]string{measure.Replicas: "ready"})
 	if _, err := s.History(t.Context(), shop(noon.Add(-time.Hour), noon)); !errors.As(err, &none) || none.Pods ||
 		!strings.Contains(err.Error(), "replicas with ready") {
 		t.Errorf("without replicas it says %v", err)
@@ -137,7 +147,7 @@ func TestFaultsAreNamedWithoutCredentials(t *testing.T) {
 			_, _ = w.Write([]byte(`{"status":"success","data":{"resultType":"scalar","result":[1,"2"]}}`))
 		}, "scalar"},
 	} {
-		s := serve(t, c.handler, measure.PrometheusOptions{MaxBytes: 2000, Timeout: 300 * time.Millisecond})
+		s := serve(t, c.handler, prometheus.Options{MaxBytes: 2000, Timeout: 300 * time.Millisecond}, nil)
 		_, err := s.History(t.Context(), shop(noon.Add(-30*time.Minute), noon))
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), s.Host()) ||
 			strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "me:") {
@@ -147,16 +157,13 @@ func TestFaultsAreNamedWithoutCredentials(t *testing.T) {
 			t.Errorf("%s: it says %v of now", name, err)
 		}
 	}
-	s, err := measure.NewPrometheus(measure.PrometheusOptions{Address: "http://me:secret@127.0.0.1:1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := connect(t, prometheus.Options{Address: "http://me:secret@127.0.0.1:1"}, nil)
 	if _, err := s.Read(t.Context(), []string{"shop"}, noon); err == nil || strings.Contains(err.Error(), "secret") ||
 		strings.Contains(err.Error(), "me:") || !strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("of a server that is not there it says %v", err)
 	}
 	for _, bad := range []string{"", "prometheus:9090", "file:///etc/passwd", "http://[", "http://"} {
-		if _, err := measure.NewPrometheus(measure.PrometheusOptions{Address: bad}); err == nil {
+		if _, err := prometheus.New(prometheus.Options{Address: bad}); err == nil {
 			t.Errorf("%q is taken for an address", bad)
 		}
 	}
@@ -179,8 +186,8 @@ func TestRangesTooLongForTheServerAreHalved(t *testing.T) {
 		fake.ServeHTTP(a, r)
 	})
 	r := shop(noon.Add(-24*time.Hour), noon)
-	got, err := serve(t, narrow, measure.PrometheusOptions{}).History(t.Context(), r)
-	want, _ := serve(t, fake, measure.PrometheusOptions{}).History(t.Context(), r)
+	got, err := serve(t, narrow, prometheus.Options{}, nil).History(t.Context(), r)
+	want, _ := serve(t, fake, prometheus.Options{}, nil).History(t.Context(), r)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil || len(want) < 2000 {
 		t.Errorf("%d samples, %v: %s", len(want), err, diff[:min(len(diff), 2000)])
 	}
@@ -202,10 +209,7 @@ func TestTheTokenGoesToTheServerAlone(t *testing.T) {
 		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
 	}))
 	t.Cleanup(first.Close)
-	s, err := measure.NewPrometheus(measure.PrometheusOptions{Address: first.URL, TokenFile: file})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := connect(t, prometheus.Options{Address: first.URL, TokenFile: file}, nil)
 	if _, err := s.Read(t.Context(), []string{"shop"}, noon); err == nil {
 		t.Error("an empty answer is read")
 	}

@@ -118,7 +118,7 @@ func fill(query string, of Range) string {
 
 // query returns the query of a name.
 func (s *Prometheus) query(name string) string {
-	if text, ok := s.opts.Queries[name]; ok {
+	if text, ok := s.queries[name]; ok {
 		return text
 	}
 	return DefaultQueries[name]

@@ -19,6 +19,7 @@ import (
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/prometheus"
 	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/harness"
@@ -113,7 +114,9 @@ var _ = Describe("A Tortoise whose source is a real Prometheus", Label("promethe
 		pods := recordedOf(ns, "web", noon, nil).Pods
 		Eventually(pods).Should(HaveLen(5))
 		url, stop := backfilled(openMetrics(ns, pods()))
-		server, err := measure.NewPrometheus(measure.PrometheusOptions{Address: url})
+		at, err := prometheus.New(prometheus.Options{Address: url})
+		Expect(err).NotTo(HaveOccurred())
+		server, err := measure.NewPrometheus(at, nil)
 		Expect(err).NotTo(HaveOccurred())
 		cpu := scrapedCPU()
 

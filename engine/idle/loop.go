@@ -1,0 +1,176 @@
+// Package idle asks a Prometheus server for the demand for the targets of policies, one query a policy and interval, and gives the
+// resulting knowledge of their use to the world. Only the leader asks. Nothing is stored: after a start, and after each lost
+// answer, the server's history gives the knowledge back.
+package idle
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	promapi "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+	"k8s.io/utils/clock"
+
+	"flyball.dev/flyball/engine/policy/demand"
+	"flyball.dev/flyball/engine/workers"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// Server is a Prometheus server.
+type Server interface {
+	// Now returns the values of a query at present, by the server's clock if the instant is zero.
+	Now(ctx context.Context, query string, at time.Time) (found model.Vector, warnings []string, err error)
+	// Range returns the values of a query over time.
+	Range(ctx context.Context, query string, r promapi.Range) (found model.Matrix, warnings, remarks []string, err error)
+	// Failed returns the error of a query with the name of the server.
+	Failed(name, query string, err error) error
+}
+
+// Options configure a Loop.
+type Options struct {
+	World *world.World
+	// Server answers; nil: there is none.
+	Server Server
+	// TenantLabel is the label by which the demand of a policy with a namespace is restricted to this namespace. Empty: such
+	// policies do not ask.
+	TenantLabel string
+	// Requeue queues targets for a new decision. Dirty queues the status of a policy. Fault counts a panic.
+	Requeue func(...workload.Ref)
+	Dirty   func(workload.Policy)
+	Fault   func()
+	Clock   clock.PassiveClock
+	Log     logr.Logger
+}
+
+// Loop asks for the demand of all policies.
+type Loop struct {
+	opts Options
+	// news receives a value when a policy with a demand was added, changed or removed.
+	news chan struct{}
+	// turns holds one value for each query under way, and tenants the same of policies with a namespace.
+	turns, tenants chan struct{}
+
+	mu sync.Mutex
+	// faults are the reasons why policies know nothing of the use of their targets.
+	faults map[workload.Policy]fault
+}
+
+// fault is the reason and the message of a condition. The zero fault is none.
+type fault struct{ reason, message string }
+
+// mostQueries is the largest number of queries at once. Policies with a namespace have their own, so that they delay no others.
+const mostQueries = 4
+
+// New returns a Loop. It asks once it runs.
+func New(o Options) *Loop {
+	l := &Loop{opts: o, news: make(chan struct{}, 1), turns: make(chan struct{}, mostQueries),
+		tenants: make(chan struct{}, mostQueries), faults: map[workload.Policy]fault{}}
+	o.World.Observe(l)
+	return l
+}
+
+// AfterPublish implements world.Observer.
+func (l *Loop) AfterPublish(_ *world.Snapshot, c *world.Change) {
+	for _, p := range c.Policies {
+		if p.New != nil && p.New.Idle != nil || p.Old != nil && p.Old.Idle != nil {
+			workers.Poke(l.news)
+			return
+		}
+	}
+}
+
+// asking is a policy that is being asked for.
+type asking struct {
+	rule demand.Rule
+	end  func()
+}
+
+// Run asks until the context ends.
+func (l *Loop) Run(ctx context.Context) {
+	all := map[workload.Policy]asking{}
+	for {
+		l.follow(ctx, all)
+		select {
+		case <-ctx.Done():
+			for _, a := range all {
+				a.end()
+			}
+			return
+		case <-l.news:
+		}
+	}
+}
+
+// follow begins to ask for new and changed policies, and ends it for the others.
+func (l *Loop) follow(ctx context.Context, all map[workload.Policy]asking) {
+	s := l.opts.World.Snapshot()
+	for id, a := range all {
+		if p := s.Find(id); !asks(p) || *p.Idle != a.rule {
+			a.end()
+			delete(all, id)
+			l.opts.World.SetUses(id, nil)
+			l.setFault(id, fault{})
+		}
+	}
+	for p := range s.Policies {
+		if _, known := all[p.ID]; !known && asks(p) {
+			all[p.ID] = l.begin(ctx, p.ID, *p.Idle)
+		}
+	}
+}
+
+func asks(p *world.Policy) bool { return p != nil && p.Idle != nil && !p.Deleting && !p.IsBroken() }
+
+// begin begins to ask for a policy.
+func (l *Loop) begin(ctx context.Context, id workload.Policy, rule demand.Rule) asking {
+	var bind demand.Bind
+	switch {
+	case l.opts.Server == nil:
+		l.setFault(id, fault{"NoPrometheus", "spec.idle needs a Prometheus server, and the manager was started without (--prometheus)"})
+		return asking{rule, func() {}}
+	case rule.Namespace != "" && l.opts.TenantLabel == "":
+		l.setFault(id, fault{"DemandNotAllowed",
+			"spec.idle of a namespaced Schedule needs a label that keeps its query inside its namespace (--prometheus-tenant-label)"})
+		return asking{rule, func() {}}
+	case rule.Namespace != "":
+		bind = demand.Bind{Label: l.opts.TenantLabel, Value: rule.Namespace}
+	}
+	query, err := demand.Parse(rule.Text, rule.Interval, bind)
+	if err != nil {
+		l.setFault(id, fault{"DemandFailed", err.Error()})
+		return asking{rule, func() {}}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		(&watcher{Loop: l, id: id, rule: &rule, query: query}).run(ctx)
+	}()
+	return asking{rule, func() {
+		cancel()
+		<-done
+	}}
+}
+
+// setFault stores the fault of a policy, and queues its status if the fault is new.
+func (l *Loop) setFault(id workload.Policy, f fault) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.faults[id] == f {
+		return
+	}
+	l.faults[id] = f
+	if f == (fault{}) {
+		delete(l.faults, id)
+	}
+	l.opts.Dirty(id)
+}
+
+func (l *Loop) faultOf(id workload.Policy) fault {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.faults[id]
+}

@@ -1,0 +1,245 @@
+package idle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	promapi "github.com/prometheus/client_golang/api/prometheus/v1"
+
+	"flyball.dev/flyball/engine/policy/demand"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+)
+
+// mostSeries is the largest number of series of an answer.
+const mostSeries = 100_000
+
+// watcher asks for the demand of one policy.
+type watcher struct {
+	*Loop
+	id    workload.Policy
+	rule  *demand.Rule
+	query *demand.Query
+	// uses is the present knowledge.
+	uses world.Uses
+	// answered is the instant of the last answer.
+	answered time.Time
+	// The history from begin to end is still to be read, the newest part first.
+	begin, end time.Time
+	// unread is the fault of reading the history.
+	unread fault
+}
+
+func (w *watcher) run(ctx context.Context) {
+	tick := time.NewTicker(w.rule.Interval)
+	defer tick.Stop()
+	for {
+		w.round(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// round asks for the present demand, and reads a part of the history if some is needed. A panic fails only this round.
+func (w *watcher) round(ctx context.Context) {
+	defer func() {
+		if r := recover(); r != nil {
+			w.opts.Fault()
+			w.opts.Log.Error(fmt.Errorf("panic: %v", r), "Failed to ask for a demand because of a fault in Flyball; will retry",
+				"policy", w.id.String(), "stack", string(debug.Stack()))
+			w.setFault(w.id, fault{"DemandFailed", fmt.Sprintf("a fault in Flyball, please report it: %v", r)})
+		}
+	}()
+	a, now, strangers, err := w.ask(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		w.setFault(w.id, fault{"DemandFailed", w.opts.Server.Failed("demand", w.rule.Text, err).Error()})
+		return
+	}
+	if now.Sub(w.answered) > w.rule.Fresh() {
+		w.end = w.whole(now)
+		w.begin = w.end.Add(-w.rule.AsleepAfter - 2*w.step())
+	}
+	w.answered = now
+	named := w.take(now, a)
+	w.recall(ctx)
+	switch stale := a.stale(w); {
+	case ctx.Err() != nil:
+	case stale != "":
+		w.setFault(w.id, fault{"DemandUnanswered", stale})
+	case !named && strangers != "":
+		w.setFault(w.id, fault{"DemandNamesNoTarget", fmt.Sprintf("no series names a target by the labels %s and %s, for example %s",
+			w.rule.NamespaceLabel, w.rule.NameLabel, strangers)})
+	default:
+		w.setFault(w.id, w.unread)
+	}
+}
+
+// turn waits until few enough queries are under way.
+func (w *watcher) turn(ctx context.Context) (end func()) {
+	turns := w.turns
+	if w.rule.Namespace != "" {
+		turns = w.tenants
+	}
+	select {
+	case turns <- struct{}{}:
+		return func() { <-turns }
+	case <-ctx.Done():
+		return func() {}
+	}
+}
+
+// ask returns the present demand, the instant of the question, and an example of the series.
+func (w *watcher) ask(ctx context.Context) (a *answer, now time.Time, example string, err error) {
+	defer w.turn(ctx)()
+	now = w.opts.Clock.Now() // a wait for the turn is no difference of clocks
+	found, warnings, err := w.opts.Server.Now(ctx, w.query.Now, time.Time{})
+	switch {
+	case err != nil:
+		return nil, now, "", err
+	case len(warnings) > 0:
+		return nil, now, "", partial(warnings)
+	case len(found) > mostSeries:
+		return nil, now, "", fmt.Errorf("the answer has %d series, and at most %d are read", len(found), mostSeries)
+	}
+	a = newAnswer(w)
+	for _, v := range found {
+		if off := v.Timestamp.Time().Sub(now).Abs(); off > w.rule.Fresh() {
+			return nil, now, "", fmt.Errorf("its clock differs by %s from Flyball's", off.Round(time.Second))
+		}
+		if v.Histogram != nil {
+			return nil, now, "", errors.New("the demand must be numbers, and has a histogram")
+		}
+		if a.add(w.rule, v.Metric, float64(v.Value)); v.Metric[demand.SelectorLabel] == "" && example == "" {
+			example = workload.OneLine(v.Metric.String(), 256)
+		}
+	}
+	return a, now, example, nil
+}
+
+func partial(warnings []string) error {
+	return fmt.Errorf("the answer may be incomplete: %s", strings.Join(warnings, "; "))
+}
+
+// take adds an answer to the knowledge of each target. It reports whether the answer names any target.
+func (w *watcher) take(now time.Time, a *answer) (named bool) {
+	s := w.opts.World.Snapshot()
+	p := s.Find(w.id)
+	if p == nil {
+		return true
+	}
+	next := world.Uses{}
+	var news []workload.Ref
+	for _, k := range s.Kinds() {
+		s.EachSelected(p, k, func(ref workload.Ref) {
+			obj := s.Object(ref)
+			if obj == nil {
+				return
+			}
+			before := w.uses[ref]
+			if before == nil || before.UID != obj.UID {
+				before = &workload.Use{UID: obj.UID}
+			}
+			v := a.of(ref)
+			u := demand.Observe(*before, now, 0, v, w.rule.Fresh())
+			u.Doubt, next[ref] = doubt(v), &u
+			named = named || v != demand.Missing
+			if w.isNews(before, &u, now) {
+				news = append(news, ref)
+			}
+		})
+	}
+	w.publish(next, news)
+	return named || len(next) == 0
+}
+
+// isNews reports whether a decision is due at once. A decision itself asks for the next one at the end of a time.
+func (w *watcher) isNews(before, u *workload.Use, now time.Time) bool {
+	used := u.Last.Equal(now) && now.Sub(before.Last) >= w.rule.AwakeAtLeast
+	return used || before.Doubt != u.Doubt || now.Sub(before.Seen) > w.rule.Fresh()
+}
+
+func (w *watcher) publish(next world.Uses, news []workload.Ref) {
+	w.uses = next
+	w.opts.World.SetUses(w.id, next)
+	if len(news) > 0 {
+		w.opts.Requeue(news...)
+	}
+}
+
+// steps is the number of steps of a part of the history. longest is the longest part, unless the interval is long.
+const steps, longest = 60, time.Hour
+
+// step returns the length of a step of the history, a multiple of the interval.
+func (w *watcher) step() time.Duration {
+	return w.rule.Interval * max(1, min(w.rule.AsleepAfter, longest)/(steps*w.rule.Interval))
+}
+
+// whole returns the last instant of a subquery of the demand before now. Prometheus evaluates it at multiples of the interval.
+func (w *watcher) whole(now time.Time) time.Time {
+	return time.UnixMilli(now.UnixMilli() - now.UnixMilli()%w.rule.Interval.Milliseconds())
+}
+
+// recall reads the next part of the history. It stops where no target can have been quiet for longer.
+func (w *watcher) recall(ctx context.Context) {
+	if !w.end.After(w.begin) {
+		return
+	}
+	defer w.turn(ctx)()
+	step := w.step()
+	n := min(steps, int((w.end.Sub(w.begin)+step-1)/step))
+	first := w.end.Add(-time.Duration(n-1) * step)
+	query := w.query.Past(step)
+	found, warnings, _, err := w.opts.Server.Range(ctx, query, promapi.Range{Start: first, End: w.end, Step: step})
+	if err == nil && len(warnings) > 0 {
+		err = partial(warnings)
+	}
+	if err != nil {
+		w.unread = fault{"DemandFailed", w.opts.Server.Failed("the history of the demand", w.rule.Text, err).Error()}
+		return
+	}
+	past := make([]*answer, n)
+	for i := range past {
+		past[i] = newAnswer(w)
+	}
+	for _, series := range found {
+		for _, v := range series.Values {
+			if i := int(v.Timestamp.Time().Sub(first) / step); i >= 0 && i < n {
+				past[i].add(w.rule, series.Metric, float64(v.Value))
+			}
+		}
+	}
+	w.unread, w.end = fault{}, first.Add(-step)
+	if !w.join(past, first, step) {
+		w.end = w.begin
+	}
+}
+
+// join adds a part of the history to the knowledge of each target. It reports whether an earlier part can tell more.
+func (w *watcher) join(past []*answer, first time.Time, step time.Duration) (more bool) {
+	next := make(world.Uses, len(w.uses))
+	var news []workload.Ref
+	for ref, now := range w.uses {
+		earlier := workload.Use{}
+		for i, a := range past {
+			earlier = demand.Observe(earlier, first.Add(time.Duration(i)*step), step, a.of(ref), step)
+		}
+		u := demand.Join(earlier, *now, step)
+		next[ref] = &u
+		more = more || demand.Begins(u, step) && !u.Quiet.After(first)
+		if u != *now {
+			news = append(news, ref)
+		}
+	}
+	w.publish(next, news)
+	return more
+}

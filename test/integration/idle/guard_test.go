@@ -1,0 +1,91 @@
+package idle
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"flyball.dev/flyball/engine/policy/demand"
+)
+
+// The two ingress controllers a and b count requests for web each 15 seconds. The controller b vanishes after a minute, and a after
+// three. At 2:30 one request comes, by a. The counters of other have the label of another tenant.
+const counters = `
+  - {series: 'requests{instance="a", namespace="shop", name="web", tenant="shop"}', values: '0x9 1x2 _x40'}
+  - {series: 'requests{instance="b", namespace="shop", name="web", tenant="shop"}', values: '5x4 _x40'}
+  - {series: 'requests{instance="a", namespace="shop", name="other", tenant="bakery"}', values: '0x52'}
+`
+
+// look is the expected answer to a query at a time.
+type look struct {
+	query, at string
+	// values has the value of web, the value of other, and the number of fresh series; empty: there is none.
+	web, other, fresh string
+}
+
+// evaluate evaluates queries with Prometheus' own engine.
+func evaluate(looks []look) {
+	GinkgoHelper()
+	var tests strings.Builder
+	for _, l := range looks {
+		fmt.Fprintf(&tests, "  - expr: %q\n    eval_time: %s\n    exp_samples:\n", l.query, l.at)
+		for labels, value := range map[string]string{`{namespace="shop", name="web"}`: l.web, `{namespace="shop", name="other"}`: l.other,
+			`{flyball_selector="0"}`: l.fresh} {
+			if value != "" {
+				fmt.Fprintf(&tests, "    - {labels: '%s', value: %s}\n", labels, value)
+			}
+		}
+	}
+	file := filepath.Join(GinkgoT().TempDir(), "tests.yaml")
+	text := "tests:\n- interval: 15s\n  input_series:" + counters + "  promql_expr_test:\n" + tests.String()
+	Expect(os.WriteFile(file, []byte(text), 0o600)).To(Succeed())
+	out, err := exec.CommandContext(ctx, env.Cluster.Bin("promtool"), "test", "rules", file).CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), "%s", out)
+}
+
+var _ = Describe("The query of a demand, evaluated by Prometheus", Label("prometheus"), func() {
+	It("has no zero for a sum that lost a part, and nothing for samples of long ago", func() {
+		q, err := demand.Parse("sum by (namespace, name) (increase(requests[1m]))", 15*time.Second, demand.Bind{})
+		Expect(err).NotTo(HaveOccurred())
+		evaluate([]look{
+			{q.Now, "1m", "0", "0", "3"},
+			{q.Now, "1m30s", "0", "0", "3"},    // the last sample of b is 30 s old, and may be followed by another
+			{q.Now, "1m45s", ".inf", "0", "2"}, // b has vanished
+			{q.Now, "2m", "0", "0", "2"},       // a counts alone
+			{q.Now, "2m30s", "1", "0", "2"},    // a request
+			{q.Now, "3m", "1", "0", "2"},
+			{q.Now, "3m45s", ".inf", "0", "1"}, // a has vanished
+			{q.Now, "5m", "", "0", "1"},
+			{q.Now, "14m", "", "", ""}, // nothing is scraped any more
+		})
+	})
+
+	It("gives the largest demand of complete steps of the past", func() {
+		q, err := demand.Parse("sum by (namespace, name) (increase(requests[1m]))", 15*time.Second, demand.Bind{})
+		Expect(err).NotTo(HaveOccurred())
+		evaluate([]look{
+			{q.Past(time.Minute), "1m30s", "0", "0", "3"},
+			{q.Past(time.Minute), "2m", ".inf", "0", "3"},
+			{q.Past(time.Minute), "3m15s", "1", "0", "2"},
+			{q.Past(time.Minute), "5m", "", "0", "1"}, // web has values for a part of the step alone
+		})
+	})
+
+	It("sees only the series of the tenant", func() {
+		for _, text := range []string{"requests or requests{tenant=\"bakery\"}", `{__name__=~"req.*", tenant=~".+"}`,
+			"requests or on (name) (requests * 0)"} {
+			q, err := demand.Parse("max by (namespace, name) ("+text+")", 15*time.Second, demand.Bind{Label: "tenant", Value: "bakery"})
+			Expect(err).NotTo(HaveOccurred())
+			for _, selector := range q.Selectors {
+				Expect(selector).To(ContainSubstring(`tenant="bakery"`))
+			}
+			evaluate([]look{{"max by (namespace, name) (" + q.Now + ") and on (namespace) requests", "1m", "", "0", ""}})
+		}
+	})
+})
