@@ -82,6 +82,10 @@ type ScaleComponent struct {
 	// +optional
 	// +kubebuilder:default=Patch
 	Via ScaleVia `json:"via,omitempty"`
+	// Optional leaves this component out where the live schema lacks one of its fields, as in another release. Without it, a missing
+	// field makes the adapter not Ready.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
 }
 
 // PredicateOp compares a field with a value.
@@ -118,6 +122,9 @@ type Predicate struct {
 	// ValueFrom is the path of the value to compare with.
 	// +optional
 	ValueFrom Path `json:"valueFrom,omitempty"`
+	// Optional lets the live schema lack the path, as in another release. The field is then absent from every object.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
 }
 
 // ReadyPredicate is a Predicate that applies only to some objects.

@@ -84,13 +84,14 @@ func lines(findings []Finding) []string {
 func TestOptionalItemsAreLeftOutWhereTheSchemaLacksThem(t *testing.T) {
 	const text = `
 target: {group: example.com, kind: Pump, versions: [v1]}
+scale: [{name: main, optional: true, replicas: .spec.pistons}]
 suspend:
 - {optional: true, set: [{path: .spec.off, value: true}]}
 - set: [{path: .spec.mode, value: suspended}]
 unable:
 - {optional: true, because: it is new, when: [{path: .status.fresh, op: Exists}]}
 - {because: it rests, when: [{path: .spec.off, op: Eq, value: true}]}
-ready: [{path: .spec.off, op: NotExists}]`
+ready: [{path: .spec.off, op: NotExists}, {path: .status.phase, optional: true, default: Running, op: Eq, value: Running}]`
 	var spec v1alpha1.AdapterSpec
 	if err := yaml.Unmarshal([]byte(text), &spec); err != nil {
 		t.Fatal(err)
@@ -103,11 +104,11 @@ ready: [{path: .spec.off, op: NotExists}]`
 	if err != nil || !report.Matched() {
 		t.Fatalf("%v, missing %v", err, report.Missing)
 	}
-	if diff := cmp.Diff([]string{"spec.suspend[0]", "spec.unable[0]"}, report.LeftOut); diff != "" {
+	if diff := cmp.Diff([]string{"spec.scale[0]", "spec.suspend[0]", "spec.unable[0]"}, report.LeftOut); diff != "" {
 		t.Errorf("left out (-want +got):\n%s", diff)
 	}
 	rest := adapter.Without(spec, append(report.LeftOut, "spec.suspend[1]"))
-	if len(rest.Suspend) != 1 || rest.Suspend[0].Optional || len(rest.Unable) != 1 || rest.Unable[0].Optional {
-		t.Errorf("without them the spec has %+v and %+v", rest.Suspend, rest.Unable)
+	if len(rest.Scale) != 0 || len(rest.Suspend) != 1 || rest.Suspend[0].Optional || len(rest.Unable) != 1 || rest.Unable[0].Optional {
+		t.Errorf("without them the spec has %+v, %+v and %+v", rest.Scale, rest.Suspend, rest.Unable)
 	}
 }

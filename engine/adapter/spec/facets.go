@@ -17,7 +17,7 @@ import (
 func (c *compiler) scale(at *field.Path, specs []v1alpha1.ScaleComponent) {
 	names := map[string]bool{}
 	for i, spec := range specs {
-		here := at.Index(i)
+		here, used := at.Index(i), len(c.a.uses)
 		oneOf(c, here.Child("via"), spec.Via, v1alpha1.ViaPatch, v1alpha1.ViaScale)
 		c.notNegative(here.Child("default"), spec.Default)
 		c.notNegative(here.Child("minimum"), &spec.Minimum)
@@ -42,6 +42,7 @@ func (c *compiler) scale(at *field.Path, specs []v1alpha1.ScaleComponent) {
 		} else {
 			c.many(here, i, spec, &part)
 		}
+		c.optional(here, used, spec.Optional)
 		c.a.Components = append(c.a.Components, part)
 	}
 }
@@ -385,6 +386,7 @@ func (c *compiler) predicate(at *field.Path, spec v1alpha1.Predicate, d projecti
 	}
 	types := predicateTypes(&q, from)
 	c.use(at.Child("path"), p, false, types...)
+	c.lastUse().Optional = spec.Optional
 	if from.Len() == 0 {
 		c.lastUse().Values = q.constants()
 	}

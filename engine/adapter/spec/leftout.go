@@ -15,6 +15,7 @@ func Without(from v1alpha1.AdapterSpec, items []string) v1alpha1.AdapterSpec {
 	if len(items) == 0 {
 		return from
 	}
+	from.Scale = without("scale", from.Scale, items, func(s v1alpha1.ScaleComponent) bool { return s.Optional })
 	from.Suspend = without("suspend", from.Suspend, items, func(v v1alpha1.Variant) bool { return v.Optional })
 	from.Hold = without("hold", from.Hold, items, func(v v1alpha1.Variant) bool { return v.Optional })
 	from.Unable = without("unable", from.Unable, items, func(u v1alpha1.Unable) bool { return u.Optional })

@@ -172,7 +172,7 @@ type Use struct {
 	Write bool
 	// Types are the JSON types that the adapter expects at the path; empty: any.
 	Types []path.Type
-	// Optional is true for the paths of `changes` and `owns`. The schema may lack such a path: a missing field cannot
+	// Optional is true for the paths of `changes`, `owns` and optional predicates. The schema may lack such a path: a missing field cannot
 	// change, and its changes need no verdict; without a record an object owns nothing.
 	Optional bool
 	// Values are the JSON texts that the adapter writes at the path, or compares with; empty: any.
