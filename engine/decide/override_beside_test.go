@@ -111,11 +111,11 @@ func TestPoliciesThatLeaveAnObjectAloneDoNotCountForOrders(t *testing.T) {
 		t.Errorf("beside a schedule that leaves it alone: limit %q, writes %q", limit, body(v))
 	}
 	// The order keeps the Deployment awake, which it leaves to its controller. The autoscaler does not count for it.
-	scaled := memory(t, []policy.Object{nightly(0), func() policy.Object {
-		o := order("demo", v1alpha1.OverrideAwake, -1, 3)
-		o.Spec.Target.Kinds = named.Spec.Target.Kinds
-		return o
-	}()}, owned, scaledObject)
+	scaler := nightly(0)
+	scaler.Spec.Target.Kinds, scaler.Spec.Target.Names = []v1alpha1.KindRef{{Group: "keda.sh", Kind: "ScaledObject"}}, []string{"scaled"}
+	other := order("demo", v1alpha1.OverrideAwake, -1, 3)
+	other.Spec.Target.Kinds = named.Spec.Target.Kinds
+	scaled := memory(t, []policy.Object{scaler, other}, owned, scaledObject)
 	so := workload.Ref{GroupKind: schema.GroupKind{Group: "keda.sh", Kind: "ScaledObject"}, Namespace: "shop", Name: "scaled"}
 	if v := decide.Target(scaled, so, evening, nil); body(v) == "" {
 		t.Errorf("the autoscaler stays awake: %+v", v.Opinions)
