@@ -22,8 +22,8 @@ var checkedSubdivisions = map[string]int{
 	"AU-NSW": 2027, "AU-QLD": 2028, "BR-AC": 2026, "BR-AL": 2026, "BR-AM": 2026, "BR-AP": 0, "BR-BA": 0, "BR-GO": 0, "BR-MG": 0,
 	"BR-MS": 2026, "BR-MT": 2026, "BR-PA": 0, "BR-PI": 2026, "BR-RN": 2026, "BR-RO": 0, "BR-RR": 0, "BR-RS": 2026, "BR-SC": 0,
 	"BR-SE": 2026, "BR-TO": 2026, "CA-MB": 0, "CA-NT": 0, "CA-PE": 0, "CH-AG": 0, "CH-AI": 0, "CH-AR": 0, "CH-BE": 0, "CH-BL": 0,
-	"CH-BS": 0, "CH-FR": 0, "CH-GE": 0, "CH-GL": 0, "CH-GR": 0, "CH-JU": 0, "CH-LU": 0, "CH-NE": 0, "CH-NW": 0, "CH-OW": 0,
-	"CH-SG": 0, "CH-SH": 0, "CH-SO": 0, "CH-SZ": 0, "CH-TG": 0, "CH-TI": 0, "CH-UR": 0, "CH-VD": 0, "CH-VS": 0, "CH-ZG": 0,
+	"CH-BS": 0, "CH-FR": 0, "CH-GE": 0, "CH-GL": 0, "CH-GR": 0, "CH-JU": 0, "CH-LU": 0, "CH-NW": 0, "CH-OW": 0,
+	"CH-SG": 0, "CH-SH": 0, "CH-SZ": 0, "CH-TG": 0, "CH-TI": 0, "CH-UR": 0, "CH-VD": 0, "CH-VS": 0, "CH-ZG": 0,
 	"ES-IB": 2027, "GB-NIR": 2026,
 }
 

@@ -56,6 +56,10 @@ var corrections = append([]correction{
 	{country: "BR", law: "not in Lei 662/1949 nor Lei 6.802/1980: both are ponto facultativo",
 		without: []*cal.Holiday{br.Carnaval, br.CorpusChristi}},
 	{country: "CA", law: "Canada Labour Code, s. 166", without: []*cal.Holiday{ca.EasterMonday, ca.CivicDay}},
+	{country: "CH", subdivision: "AI", law: "Ruhetagsgesetz (GS 822.200), art. 2", without: []*cal.Holiday{ch.ZweiterWeihnachtsfeiertag},
+		with: []*cal.Holiday{stephanstag}},
+	{country: "CH", subdivision: "AR", law: "the canton's regulation on the Labour Act, as hallo-ar.ch and fm1today.ch have it",
+		without: []*cal.Holiday{ch.ZweiterWeihnachtsfeiertag}, with: []*cal.Holiday{stephanstag}},
 	{country: "CH", subdivision: "BL", law: "Ruhetagsgesetz; both days are local",
 		without: []*cal.Holiday{ch.Fronleichnam, ch.MariaHimmelfahrt}},
 	{country: "CH", subdivision: "FR", law: "as date-holidays has it", without: []*cal.Holiday{ch.TagderArbeit},
@@ -68,10 +72,16 @@ var corrections = append([]correction{
 		without: []*cal.Holiday{ch.HeiligeDreiKoenige, ch.Josefstag, ch.Fronleichnam, ch.MariaHimmelfahrt, ch.Allerheiligen, ch.MariaEmpfangnis}},
 	{country: "CH", subdivision: "JU", law: "as date-holidays has it",
 		with: []*cal.Holiday{yearly("Plébiscite jurassien", time.June, 23, &cal.Holiday{})}},
-	{country: "CH", subdivision: "NE", law: "as date-holidays has it",
-		with: []*cal.Holiday{yearly("Instauration de la République", time.March, 1, &cal.Holiday{})}},
+	{country: "CH", subdivision: "LU", law: "Ruhetags- und Ladenschlussgesetz (SRL 855), § 1a; the day is local",
+		without: []*cal.Holiday{ch.Josefstag}},
+	{country: "CH", subdivision: "NE", law: "Loi sur le dimanche et les jours fériés (RSN 941.02), art. 3; Corpus Christi is local",
+		without: []*cal.Holiday{ch.Fronleichnam},
+		with: append(inLieu([]*cal.Holiday{ch.Neujahr, ch.Weihnachtstag}, nil, time.Sunday),
+			yearly("Instauration de la République", time.March, 1, &cal.Holiday{}))},
 	{country: "CH", subdivision: "OW", law: "as date-holidays has it",
 		with: []*cal.Holiday{yearly("Bruderklausenfest", time.September, 25, &cal.Holiday{})}},
+	{country: "CH", subdivision: "SO", law: "the holidays of the canton by so.ch; 1 May is a holiday from noon on",
+		without: []*cal.Holiday{ch.TagderArbeit, ch.Pfingstmontag, ch.ZweiterWeihnachtsfeiertag}},
 	{country: "CH", subdivision: "TI", law: "as date-holidays has it",
 		with: []*cal.Holiday{yearly("Santi Pietro e Paolo", time.June, 29, &cal.Holiday{})}},
 	{country: "CH", subdivision: "VD", law: "as date-holidays has it",
@@ -114,11 +124,9 @@ var corrections = append([]correction{
 		sunday("Motinos diena", time.May, 1, 1990), sunday("Tėvo diena", time.June, 1, 2009)}},
 	{country: "LV", law: "Par svētku, atceres un atzīmējamām dienām, 1. pants",
 		with: []*cal.Holiday{sunday("Mātes diena", time.May, 2, 1990), easter("Vasarsvētki", 49, false)}},
-	{country: "RS", law: "Zakon o državnim i drugim praznicima: the next working day is in lieu of a Sunday",
-		without: []*cal.Holiday{rs.NovaGodina, rs.DrugiDanNoveGodine, rs.DanDrzavnosti, rs.DrugiDanDrzavnosti, rs.PraznikRada,
-			rs.DrugiDanPraznikaRada, rs.DanPrimirja},
-		with: append(clones([]*cal.Holiday{rs.NovaGodina, rs.DanDrzavnosti, rs.PraznikRada}, []cal.AltDay{{Day: time.Sunday, Offset: 2}}),
-			clones([]*cal.Holiday{rs.DrugiDanNoveGodine, rs.DrugiDanDrzavnosti, rs.DrugiDanPraznikaRada, rs.DanPrimirja}, afterSunday)...)},
+	{country: "RS", law: "Zakon o državnim i drugim praznicima, art. 3a, and opinion 011-00-530/2020-02 of the Ministry of Labour",
+		with: inLieu([]*cal.Holiday{rs.NovaGodina, rs.DrugiDanNoveGodine, rs.DanDrzavnosti, rs.DrugiDanDrzavnosti, rs.PraznikRada,
+			rs.DrugiDanPraznikaRada, rs.DanPrimirja}, rs.Holidays, time.Sunday)},
 	{country: "RU", law: "Labour Code, art. 112; days of 2026 by the decree of 24 September 2025", with: russianJanuary()},
 	{country: "SK", law: "zákon 241/1993 Z. z., as amended in 2025: 17 November for good, two days in 2026 only",
 		without: []*cal.Holiday{sk.Freedom, sk.Liberation, sk.LadyOfSorrows},
@@ -126,14 +134,14 @@ var corrections = append([]correction{
 			sk.LadyOfSorrows.Clone(&cal.Holiday{Except: []int{2026}})}},
 	{country: "UA", law: "Labour Code, arts. 67 and 73, as amended in 2023; no day is free under martial law (law 2136-IX, art. 6)",
 		without: []*cal.Holiday{ua.OrthodoxChristmas, ua.VictoryDay, ua.DefenderOfUkraineDay, ua.CatholicChristmas},
-		with: []*cal.Holiday{ua.OrthodoxChristmas.Clone(&cal.Holiday{EndYear: 2023}), ua.VictoryDay.Clone(&cal.Holiday{EndYear: 2023}),
+		with: append(inLieu([]*cal.Holiday{ua.LabourDay}, ua.Holidays, time.Saturday, time.Sunday),
+			ua.OrthodoxChristmas.Clone(&cal.Holiday{EndYear: 2023}), ua.VictoryDay.Clone(&cal.Holiday{EndYear: 2023}),
 			easter(ua.OrthodoxEasterMonday.Name, 0, true), easter(ua.OrthodoxPentecostMonday.Name, 50, true),
-			yearly(ua.LabourDay.Name, time.May, 4, &cal.Holiday{StartYear: 2027, EndYear: 2027}), // 3 May 2027 is Easter Monday
 			yearly("День пам'яті та перемоги", time.May, 8, &cal.Holiday{StartYear: 2024, Observed: mondayAfter}),
 			yearly("День Української Державності", time.July, 15, &cal.Holiday{StartYear: 2022, Observed: mondayAfter}),
 			ua.DefenderOfUkraineDay.Clone(&cal.Holiday{EndYear: 2023}),
 			yearly(ua.DefenderOfUkraineDay.Name, time.October, 1, &cal.Holiday{StartYear: 2024, Observed: mondayAfter}),
-			ua.CatholicChristmas.Clone(&cal.Holiday{Observed: mondayAfter})}},
+			ua.CatholicChristmas.Clone(&cal.Holiday{Observed: mondayAfter}))},
 }, regions...)
 
 // sourced is a holiday with its source: the law of a correction, or the library.
@@ -174,6 +182,35 @@ func easter(name string, offset int, julian bool) *cal.Holiday {
 func sunday(name string, month time.Month, nth, since int) *cal.Holiday {
 	return &cal.Holiday{Name: name, Month: month, Weekday: time.Sunday, Offset: nth, StartYear: since, Func: cal.CalcWeekdayOffset}
 }
+
+// inLieu returns the days in lieu of holidays on the days of rest of a week: the next day that is neither such a day nor one of all.
+func inLieu(holidays, all []*cal.Holiday, rest ...time.Weekday) (days []*cal.Holiday) {
+	for _, h := range holidays {
+		days = append(days, &cal.Holiday{Name: h.Name, Func: func(_ *cal.Holiday, year int) time.Time {
+			at, _ := h.Calc(year)
+			if at.IsZero() || !slices.Contains(rest, at.Weekday()) {
+				return time.Time{}
+			}
+			for slices.Contains(rest, at.Weekday()) || slices.ContainsFunc(all, func(other *cal.Holiday) bool {
+				day, _ := other.Calc(year)
+				return day.Equal(at)
+			}) {
+				at = at.AddDate(0, 0, 1)
+			}
+			return at
+		}})
+	}
+	return days
+}
+
+// stephanstag is 26 December, unless that day is the third day of rest in a row, next to Christmas Day and a Sunday.
+var stephanstag = &cal.Holiday{Name: ch.ZweiterWeihnachtsfeiertag.Name, Func: func(_ *cal.Holiday, year int) time.Time {
+	at, _ := ch.ZweiterWeihnachtsfeiertag.Calc(year)
+	if at.Weekday() == time.Tuesday || at.Weekday() == time.Saturday {
+		return time.Time{}
+	}
+	return at
+}}
 
 // jeuneGenevois returns the Thursday after the first Sunday of September.
 func jeuneGenevois(_ *cal.Holiday, year int) time.Time {
