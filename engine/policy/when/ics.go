@@ -218,11 +218,13 @@ func (f *file) events(c *component) ([]timeline.Event, error) {
 		return nil, err
 	}
 	var all []timeline.Event
+	hasStart := false
 	if recurs {
-		if all, err = f.recurring(c, rule, o.event(f.own), left); err != nil {
+		if all, hasStart, err = f.recurring(c, rule, o.event(f.own), left); err != nil {
 			return nil, err
 		}
-	} else {
+	}
+	if !hasStart { // RFC 5545 leaves open whether DTSTART counts then (3.8.5.3). If it does, a freeze stays shut.
 		again = append(again, o)
 	}
 	for _, o := range again {

@@ -61,11 +61,13 @@ func garble(t *rapid.T, lines []string) (text, how string) {
 	before, line, next, after := lines[:at:at], lines[at], lines[at+1], lines[at+2:]
 	name, value, _ := strings.Cut(line, ":")
 	isValue := valued.MatchString(name)
-	switch how = rapid.SampledFrom([]string{"colon", "quote", "end", "cut", "value", "zone", "colons"}).Draw(t, "how"); {
+	switch how = rapid.SampledFrom([]string{"colon", "space", "quote", "end", "cut", "value", "zone", "colons"}).Draw(t, "how"); {
 	case how == "cut":
 		return strings.Join(before, "\n"), how
 	case how == "end" && name == "END":
 		return strings.Join(append(append(before, next), after...), "\n"), how
+	case how == "space":
+		line = strings.Replace(line, ":", " :", 1)
 	case how == "quote":
 		short, _, _ := strings.Cut(name, ";")
 		line = short + `;X="` + line

@@ -3,6 +3,7 @@ package when
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"flyball.dev/flyball/engine/timeline/face"
@@ -180,6 +181,7 @@ func unfold(text string, budget *face.Budget) (lines []line) {
 		}
 	}
 	for text := range strings.SplitSeq(text, "\n") {
+		text = strings.TrimPrefix(text, "\ufeff") // a file that was put behind another one begins with a byte order mark
 		if number++; !budget.Spend(1) {
 			return lines
 		}
@@ -196,11 +198,14 @@ func unfold(text string, budget *face.Budget) (lines []line) {
 	return lines
 }
 
+// isName matches the names of properties and parameters (RFC 5545, section 3.1).
+var isName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
+
 // parseLine reads NAME;PARAM=value;PARAM="value":value.
 func parseLine(text string) (property, error) {
 	p := property{params: map[string]string{}}
 	end := strings.IndexAny(text, ";:")
-	if end < 1 {
+	if end < 0 || !isName.MatchString(text[:end]) {
 		return p, fmt.Errorf("%.40q is no property: write NAME:value", text)
 	}
 	p.name = strings.ToUpper(text[:end])
@@ -210,8 +215,8 @@ func parseLine(text string) (property, error) {
 			return p, nil
 		}
 		name, value, ok := strings.Cut(rest[1:], "=")
-		if !ok {
-			return p, errors.New("a parameter has no value")
+		if !ok || !isName.MatchString(name) {
+			return p, errors.New("a parameter has no name or no value")
 		}
 		end := 0
 		if strings.HasPrefix(value, `"`) {

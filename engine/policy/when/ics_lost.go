@@ -43,6 +43,8 @@ func (f *file) span(c *component) timeline.Event {
 	end, hasEnd := c.first("DTEND")
 	duration, hasLength := c.first("DURATION")
 	switch {
+	case hasEnd && hasLength: // the two may disagree
+		return e
 	case hasEnd:
 		to, err := f.roughly(end)
 		if err != nil {

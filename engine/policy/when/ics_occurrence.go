@@ -35,6 +35,8 @@ func (f *file) single(c *component) (o occurrence, err error) {
 	end, hasEnd := c.first("DTEND")
 	duration, hasLength := c.first("DURATION")
 	switch {
+	case hasEnd && hasLength:
+		return o, fmt.Errorf("line %d: DURATION is beside a DTEND: leave out one of the two", duration.line)
 	case hasEnd:
 		to, err := f.momentOf(end, end.value)
 		if err != nil {

@@ -16,10 +16,11 @@ import (
 // maxRule is the largest length of an RRULE.
 const maxRule = 1024
 
-// recurring returns an event with the recurrence of a rule; none if no occurrence remains. left are the occurrences left out.
-func (f *file) recurring(c *component, rule property, e timeline.Event, left []moment) ([]timeline.Event, error) {
-	fail := func(err error) ([]timeline.Event, error) {
-		return nil, fmt.Errorf("line %d: RRULE: %w", rule.line, err)
+// recurring returns an event with the recurrence of a rule; none if no occurrence remains. left are the occurrences left out. has is
+// false if the DTSTART is no day of the rule.
+func (f *file) recurring(c *component, rule property, e timeline.Event, left []moment) (all []timeline.Event, has bool, err error) {
+	fail := func(err error) ([]timeline.Event, bool, error) {
+		return nil, false, fmt.Errorf("line %d: RRULE: %w", rule.line, err)
 	}
 	if f.rules++; f.rules > MaxRecurring {
 		return fail(fmt.Errorf("more than %d events recur: make another Calendar, and include it", MaxRecurring))
@@ -39,6 +40,7 @@ func (f *file) recurring(c *component, rule property, e timeline.Event, left []m
 		return fail(errors.New("no day is like that"))
 	}
 	last, found := f.last(opt, rule, days, first, start)
+	has = first == start.day()
 	e.Days, e.Left = days, f.daysOf(left, start)
 	on := face.Without(days, e.Left)
 	// Only the days from the first to the last occurrence may count, although the set has more days.
@@ -50,10 +52,10 @@ func (f *file) recurring(c *component, rule property, e timeline.Event, left []m
 		e.Last = last
 	}
 	if !found || last < first {
-		return nil, nil
+		return nil, has, nil
 	}
 	e.Start, e.End = first*face.DaySeconds+from, first*face.DaySeconds+from+e.End-e.Start
-	return []timeline.Event{e}, nil
+	return []timeline.Event{e}, has, nil
 }
 
 // daysOf returns the days of excluded, moved and cancelled occurrences of an event with the given start.

@@ -152,8 +152,15 @@ func TestNumberOfEventsIsBounded(t *testing.T) {
 	for i := range many {
 		many[i] += " | RRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29;INTERVAL=3"
 	}
-	if events, _, _ = parse(calendarOf("", many...), time.UTC); len(events) > when.MaxRecurring {
-		t.Errorf("%d events recur", len(events))
+	events, _, _ = parse(calendarOf("", many...), time.UTC)
+	recur := 0
+	for _, e := range events {
+		if e.Days != nil {
+			recur++
+		}
+	}
+	if recur != when.MaxRecurring {
+		t.Errorf("%d events recur", recur)
 	}
 }
 
@@ -163,8 +170,8 @@ func TestZonesAndNamesAreBounded(t *testing.T) {
 	for i := range 40 {
 		id := fmt.Sprintf("zone %d", i)
 		zones += fmt.Sprintf(
-			"BEGIN:VTIMEZONE\r\nTZID:%s\r\nBEGIN:STANDARD\r\nDTSTART:16010101T000000\r\nTZOFFSETTO:+01%02d\r\nEND:STANDARD\r\nEND:VTIMEZONE\r\n", id,
-			i)
+			"BEGIN:VTIMEZONE\r\nTZID:%s\r\nBEGIN:STANDARD\r\nDTSTART:16010101T000000\r\nTZOFFSETFROM:+0100\r\n"+
+				"TZOFFSETTO:+01%02d\r\nEND:STANDARD\r\nEND:VTIMEZONE\r\n", id, i)
 		events = append(events, "SUMMARY:"+strings.Repeat("ö", 40)+" | DTSTART;TZID="+id+":20370511T100000 | DURATION:PT1H")
 	}
 	got, problems, err := parse(calendarOf(zones, events...), time.UTC)

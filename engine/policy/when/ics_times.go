@@ -139,7 +139,7 @@ var durationForm = regexp.MustCompile(`^\+?P(?:(\d{1,6})W)?(?:(\d{1,6})D)?(?:T(?
 // durationOf parses the value of a DURATION.
 func durationOf(p property, value string) (l length, err error) {
 	parts := durationForm.FindStringSubmatch(value)
-	if parts == nil {
+	if parts == nil || strings.HasSuffix(value, "P") || strings.HasSuffix(value, "T") { // a part is missing
 		return l, fmt.Errorf("line %d: %s is %.40q: write one such as PT4H or P1D", p.line, p.name, value)
 	}
 	var n [5]int64

@@ -3,9 +3,11 @@ package when
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/teambition/rrule-go"
@@ -22,15 +24,11 @@ type change struct {
 // maxChanges bounds the changes of a VTIMEZONE. Two a year from 1600 on are fewer.
 const maxChanges = 1024
 
-// changesOf returns the clock changes of a VTIMEZONE that lists them, in order; nil: it has a rule without an end.
+// endlessFrom and endlessTo are the years between which a rule without an end changes the clock.
+const endlessFrom, endlessTo = 2000, 2100
+
+// changesOf returns the clock changes of a VTIMEZONE, in order. Each STANDARD and DAYLIGHT counts, whatever the others are.
 func changesOf(zone *component, budget *face.Budget) (all []change, err error) {
-	endless := func(rule *component) bool {
-		text := rule.text("RRULE")
-		return text != "" && !strings.Contains(text, "UNTIL=") && !strings.Contains(text, "COUNT=")
-	}
-	if slices.ContainsFunc(zone.children, endless) {
-		return nil, nil
-	}
 	for _, rule := range zone.children {
 		var c change
 		if c.before, err = seconds(rule, "TZOFFSETFROM"); err != nil {
@@ -39,7 +37,7 @@ func changesOf(zone *component, budget *face.Budget) (all []change, err error) {
 		if c.next, err = seconds(rule, "TZOFFSETTO"); err != nil {
 			return nil, err
 		}
-		starts, err := startsOf(rule, rule.text("RRULE"), c.before, budget)
+		starts, err := startsOf(rule, c.before, budget)
 		if err != nil {
 			return nil, err
 		}
@@ -51,37 +49,45 @@ func changesOf(zone *component, budget *face.Budget) (all []change, err error) {
 			return nil, fmt.Errorf("it has more than %d clock changes", maxChanges)
 		}
 	}
+	if len(all) == 0 {
+		return nil, errors.New("it has neither a STANDARD nor a DAYLIGHT that begins")
+	}
 	slices.SortFunc(all, func(a, b change) int { return cmp.Compare(a.at, b.at) })
 	return slices.CompactFunc(all, func(a, b change) bool { return a.at == b.at }), nil
 }
 
-// startsOf returns the readings of the clock at the starts of a STANDARD or DAYLIGHT.
-func startsOf(rule *component, text string, before int32, budget *face.Budget) (all []int64, err error) {
+// startsOf returns the readings of the clock at the starts of a STANDARD or DAYLIGHT. A DTSTART outside of the RRULE is no start, since
+// Outlook writes the year 1601.
+func startsOf(rule *component, before int32, budget *face.Budget) (all []int64, err error) {
 	first, err := time.Parse(clockForm, rule.text("DTSTART"))
 	if err != nil {
 		return nil, fmt.Errorf("DTSTART is %.32q", rule.text("DTSTART"))
 	}
-	all = []int64{first.Unix()}
+	if rule.text("RRULE") == "" {
+		all = []int64{first.Unix()}
+	}
 	for _, p := range rule.props {
-		if p.name != "RDATE" {
-			continue
-		}
-		for value := range strings.SplitSeq(p.value, ",") {
-			at, err := time.Parse(clockForm, value)
+		switch p.name {
+		case "RRULE":
+			again, err := yearlyStarts(p.value, first, before, budget)
 			if err != nil {
-				return nil, fmt.Errorf("RDATE is %.32q", value)
+				return nil, err
 			}
-			all = append(all, at.Unix())
+			all = append(all, again...)
+		case "RDATE":
+			for value := range strings.SplitSeq(p.value, ",") {
+				at, err := time.Parse(clockForm, value)
+				if err != nil {
+					return nil, fmt.Errorf("RDATE is %.32q", value)
+				}
+				all = append(all, at.Unix())
+			}
 		}
 	}
-	if text == "" {
-		return all, nil
-	}
-	again, err := yearlyStarts(text, first, before, budget)
-	return append(all, again...), err
+	return all, nil
 }
 
-// yearlyStarts returns the readings of the clock at which a rule with an end begins.
+// yearlyStarts returns the readings of the clock at which a rule begins.
 func yearlyStarts(text string, first time.Time, before int32, budget *face.Budget) (all []int64, err error) {
 	opt, err := rrule.StrToROption(text)
 	if err == nil {
@@ -96,6 +102,10 @@ func yearlyStarts(text string, first time.Time, before int32, budget *face.Budge
 		return nil, fmt.Errorf("its rule %.64q: %w", text, err)
 	}
 	count, last := opt.Count, opt.Until.Unix()+int64(before) // UNTIL is in UTC, and the clock shows the time before the change
+	if count == 0 && opt.Until.IsZero() {
+		year := func(n int) int64 { return time.Date(n, 1, 1, 0, 0, 0, 0, time.UTC).Unix() }
+		day, last = max(day, year(endlessFrom)/face.DaySeconds), year(endlessTo)
+	}
 	for ; opt.Count == 0 || count > 0; count-- {
 		next, ok := budget.From(days, day)
 		at := next*face.DaySeconds + clock
@@ -123,6 +133,10 @@ func seconds(rule *component, name string) (int32, error) {
 	_, offset := at.Zone()
 	return int32(offset), nil
 }
+
+// made has the locations that exist already, by their changes. They are shared, because package timeline keeps a table of
+// each location.
+var made sync.Map
 
 // listedZone returns a location with the given clock changes. It is made from a zone file (RFC 8536).
 func listedZone(id string, changes []change) (*time.Location, error) {
