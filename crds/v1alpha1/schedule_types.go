@@ -244,6 +244,33 @@ type Wave struct {
 	OnTimeout OnTimeout `json:"onTimeout,omitempty"`
 }
 
+// Across is the reach of an order.
+// +kubebuilder:validation:Enum=Namespace;Namespaces
+type Across string
+
+// These are the reaches of an order.
+const (
+	// AcrossNamespace orders the targets of each namespace by themselves.
+	AcrossNamespace Across = "Namespace"
+	// AcrossNamespaces orders the targets of all namespaces together.
+	AcrossNamespaces Across = "Namespaces"
+)
+
+// Order is an order of waves.
+type Order struct {
+	// Waves lists waves of targets: waking goes through them from first to last, sleeping from last to first, and each waits for
+	// the one before. The targets of no wave are the last wave.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	Waves []Wave `json:"waves"`
+	// Across is for a ClusterSchedule. With Namespace, each namespace goes through the waves by itself. With Namespaces, a wave waits
+	// for the waves before it in all namespaces. Targets outside of namespaces always wait for all, and all wait for them.
+	// Default: Namespace.
+	// +optional
+	Across Across `json:"across,omitempty"`
+}
+
 // ScheduleRules are the common fields of Schedule and ClusterSchedule.
 type ScheduleRules struct {
 	// TimeZone is an IANA name, for example Europe/Skopje. Default: UTC.
@@ -295,13 +322,9 @@ type ScheduleRules struct {
 	// AsleepAs is the form of sleep. Default: suspended if the kind supports it, else every component at its minimum.
 	// +optional
 	AsleepAs *AsleepAs `json:"asleepAs,omitempty"`
-	// Order lists waves of targets: waking goes through them from first to last, sleeping from last to first, and each waits for the one
-	// before. The targets of no wave are the last wave.
+	// Order is the order in which targets wake and, in reverse, fall asleep. Default: all at once.
 	// +optional
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=16
-	// +listType=atomic
-	Order []Wave `json:"order,omitempty"`
+	Order *Order `json:"order,omitempty"`
 	// Priority decides between policies on one target: the higher wins; at equal priority more capacity wins.
 	// +optional
 	// +kubebuilder:default=0
@@ -335,6 +358,7 @@ type ScheduleRules struct {
 // ScheduleSpec puts the selected objects of its own namespace to sleep and wakes them.
 // +kubebuilder:validation:AtMostOneOf=downscale;asleep;awake
 // +kubebuilder:validation:AtLeastOneOf=downscale;asleep;awake;age;idle
+// +kubebuilder:validation:XValidation:rule="!has(self.order) || !has(self.order.across)",message="order.across is for a ClusterSchedule"
 // +kubebuilder:validation:XValidation:rule="!has(self.age) || has(self.upscale) || !has(self.downscale)",message="age does not go with downscale alone, where nothing but people wakes: write upscale too, or windows"
 // +kubebuilder:validation:XValidation:rule="!has(self.idle) || has(self.upscale) || !has(self.downscale)",message="idle needs upscale too"
 // +kubebuilder:validation:XValidation:rule="!has(self.idle) || !has(self.otherwise)",message="otherwise does not go with idle"

@@ -9,7 +9,7 @@ import (
 )
 
 // An order (policy.Order) makes the targets of a policy wait for each other, in waves. A target waits for each earlier
-// wave with an unfinished object, from the instant at which the target itself comes due. The objects show which wave
+// wave with an unfinished object in its line, from the instant at which the target itself comes due. The objects show which wave
 // is finished. They do not show since when targets wait for the wave. Waits keeps this instant, for the timeout of
 // the wave.
 
@@ -45,16 +45,31 @@ func (s *Standing) isOver(transition, now time.Time, waves int) bool {
 	return s.Since.IsZero() || s.Since.Before(transition) || s.Since.After(now.Add(time.Minute)) || s.Place < 0 || s.Place >= waves
 }
 
+// Line names the targets that go through the waves of a policy together, in one direction.
+type Line struct {
+	Policy    workload.Policy
+	Direction workload.Direction
+	// Namespace is the namespace of the targets. Empty: the targets outside of namespaces, or, for an order across namespaces, all.
+	Namespace string
+}
+
+// lineOf returns the line of a target in a namespace.
+func lineOf(p *Policy, dir workload.Direction, namespace string) Line {
+	if !p.Order.PerNamespace {
+		namespace = ""
+	}
+	return Line{p.ID, dir, namespace}
+}
+
 // Standings keeps the standings of policies. Without it, every wait begins at the instant of the decision.
 type Standings interface {
-	Standing(workload.Policy, workload.Direction, workload.Ref) Standing
+	Standing(Line, workload.Ref) Standing
 }
 
 // Hold is the wave for which a target waits. If the target need not wait, it is the target's own wave, and Why is
 // empty.
 type Hold struct {
-	Policy    workload.Policy
-	Direction workload.Direction
+	Line
 	Standing
 	// Transition is the last transition of the policy. A standing from before this transition is out of date.
 	Transition time.Time
@@ -137,8 +152,9 @@ func (d decider) hold(p *Policy, k *Kind, obj *workload.Object, dir workload.Dir
 	if len(before) == 0 {
 		return nil
 	}
-	at := d.standing(p, dir, k.Ref(obj))
-	h := &Hold{Policy: p.ID, Direction: dir, Transition: p.State(d.now).Since, Waves: len(p.Order.Waves)}
+	line := lineOf(p, dir, obj.Namespace)
+	at := d.standing(p, line, k.Ref(obj))
+	h := &Hold{Line: line, Transition: p.State(d.now).Since, Waves: len(p.Order.Waves)}
 	if at.Entering {
 		h.Standing, h.Title = Standing{Place: own, Entering: true}, p.Order.Title(own)
 		return h
@@ -158,7 +174,7 @@ func (d decider) hold(p *Policy, k *Kind, obj *workload.Object, dir workload.Dir
 		if h.Stopped && !wave.Stop {
 			continue
 		}
-		if d.unfinished(p, dir, h); h.Why != "" {
+		if d.unfinished(p, h); h.Why != "" {
 			return h
 		}
 	}
@@ -167,13 +183,13 @@ func (d decider) hold(p *Policy, k *Kind, obj *workload.Object, dir workload.Dir
 }
 
 // standing returns the standing of a target. It has no wave if there is none or it is out of date.
-func (d decider) standing(p *Policy, dir workload.Direction, ref workload.Ref) Standing {
+func (d decider) standing(p *Policy, line Line, ref workload.Ref) Standing {
 	if d.waits == nil {
 		return Standing{}
 	}
-	at := d.waits.Standing(p.ID, dir, ref)
+	at := d.waits.Standing(line, ref)
 	over := at.isOver(p.State(d.now).Since, d.now, len(p.Order.Waves))
-	if over || at.Resumed && !d.wasDue(p, ref, dir, at.Since) {
+	if over || at.Resumed && !d.wasDue(p, ref, line.Direction, at.Since) {
 		return Standing{Entering: at.Entering, Seen: at.Seen}
 	}
 	if at.Resumed {
@@ -226,20 +242,20 @@ func WaveOf(w World, p *Policy, k *Kind, obj *workload.Object) string {
 
 // lookKey names a look at a wave.
 type lookKey struct {
-	waitKey
+	Line
 	place    int
 	recorded string
 }
 
 // unfinished sets Last, Rest and Why of h for the first unfinished object of the wave. If all objects are finished,
 // Why stays empty.
-func (d decider) unfinished(p *Policy, dir workload.Direction, h *Hold) {
-	key := lookKey{waitKey{p.ID, dir}, h.Place, h.Recorded}
+func (d decider) unfinished(p *Policy, h *Hold) {
+	key := lookKey{h.Line, h.Place, h.Recorded}
 	if known, ok := d.looks[key]; ok {
 		h.Last, h.Rest, h.Why = known.Last, known.Rest, known.Why
 		return
 	}
-	d.look(p, dir, h)
+	d.look(p, h)
 	if d.looks != nil {
 		d.looks[key] = *h
 	}
@@ -247,7 +263,7 @@ func (d decider) unfinished(p *Policy, dir workload.Direction, h *Hold) {
 
 // look looks for the first unfinished object of the wave in h. It looks at the objects in Rest first, and then at all objects, because any
 // of them may have changed.
-func (d decider) look(p *Policy, dir workload.Direction, h *Hold) {
+func (d decider) look(p *Policy, h *Hold) {
 	look := func(refs []workload.Ref) bool {
 		for i, ref := range refs {
 			k := d.w.Kind(ref.GroupKind)
@@ -258,7 +274,7 @@ func (d decider) look(p *Policy, dir workload.Direction, h *Hold) {
 			if obj == nil || !p.Selects(k, obj, d.namespace(obj.Namespace).Labels) || d.place(p, k, obj) != h.Place {
 				continue
 			}
-			if why := d.lacks(p, h.Place, dir, k, obj); why != "" {
+			if why := d.lacks(p, h.Place, h.Direction, k, obj); why != "" {
 				h.Last, h.Rest, h.Why = ref, refs[i:], ref.String()+" "+why
 				return true
 			}
@@ -269,7 +285,7 @@ func (d decider) look(p *Policy, dir workload.Direction, h *Hold) {
 		return
 	}
 	var all []workload.Ref
-	d.w.EachOf(p, func(k *Kind, obj *workload.Object) {
+	d.w.EachOf(p, h.Namespace, func(k *Kind, obj *workload.Object) {
 		if d.place(p, k, obj) == h.Place {
 			all = append(all, k.Ref(obj))
 		}

@@ -24,7 +24,7 @@ func inOrderWithLate() []policy.Object {
 	late := nightly(0)
 	late.Name, late.Spec.Upscale, late.Spec.Priority = "late", "0 9 * * *", 10
 	late.Spec.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"late": "yes"}}
-	return []policy.Object{inOrder(func(s *v1alpha1.Schedule) { s.Spec.Order[1].WaitFor = v1alpha1.WaitForReady }), late}
+	return []policy.Object{inOrder(func(s *v1alpha1.Schedule) { s.Spec.Order.Waves[1].WaitFor = v1alpha1.WaitForReady }), late}
 }
 
 func sleepingLate(name, tier string) string {
@@ -53,8 +53,8 @@ func TestTargetsThatComeDueLaterWaitForEarlierWaves(t *testing.T) {
 	if v = decided("web"); v.Gate.Kind != decide.GateOpen {
 		t.Errorf("the target whose write fails waits for a database that came due later: %+v", v.Gate)
 	}
-	if hold, waiting := c.Open(nights); waiting != 1 || hold.Place != 0 || !hold.Since.Equal(c.now) {
-		t.Errorf("%d targets wait for %+v", waiting, hold)
+	if holds, waiting := c.Open(nights); waiting != 1 || holds[0].Place != 0 || !holds[0].Since.Equal(c.now) {
+		t.Errorf("%d targets wait for %+v", waiting, holds)
 	}
 }
 
@@ -63,7 +63,7 @@ func TestAStandingOfTheStatusIsNotForTargetsThatComeDueAfterARestart(t *testing.
 	c := &crew{Memory: memory(t, inOrderWithLate(), tiered("db", "db", 1, 0, ""), sleeping("web", ""),
 		sleepingLate("late-db", "db"), sleepingLate("late-web", ""), sleepingLate("new-web", "")), Waits: &decide.Waits{},
 		now: morning.Add(20 * time.Minute)}
-	c.Resume(nights, workload.DirectionUp, decide.Standing{Place: 2, Since: morning.Add(10 * time.Minute)})
+	c.Resume(decide.Line{Policy: nights, Direction: workload.DirectionUp}, decide.Standing{Place: 2, Since: morning.Add(10 * time.Minute)})
 	for _, ref := range []workload.Ref{deploymentRef("late-web"), deploymentRef("web"), deploymentRef("web")} {
 		v := decide.Target(c, ref, c.now, nil)
 		c.Looked(ref, &v, c.now)
@@ -188,10 +188,10 @@ func (s *shift) advance(to time.Time) {
 
 // restart forgets everything but the status, if it was written.
 func (s *shift) restart(status bool) {
-	hold, _ := s.Open(nights)
+	holds, _ := s.Open(nights)
 	s.Waits, s.queue, s.decided = &decide.Waits{}, s.all(), nil
-	if status && hold.Waves > 0 {
-		s.Resume(nights, hold.Direction, decide.Standing{Place: hold.Place, Since: hold.Since})
+	if status && len(holds) > 0 && holds[0].Waves > 0 {
+		s.Resume(holds[0].Line, decide.Standing{Place: holds[0].Place, Since: holds[0].Since})
 	}
 }
 
@@ -329,7 +329,7 @@ type surveyed struct {
 	looks int
 }
 
-func (s *surveyed) EachOf(p *decide.Policy, yield func(*decide.Kind, *workload.Object)) {
+func (s *surveyed) EachOf(p *decide.Policy, namespace string, yield func(*decide.Kind, *workload.Object)) {
 	s.looks++
-	s.Memory.EachOf(p, yield)
+	s.Memory.EachOf(p, namespace, yield)
 }

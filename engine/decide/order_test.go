@@ -30,7 +30,8 @@ func inOrder(change func(*v1alpha1.Schedule)) *v1alpha1.Schedule {
 	tier := func(name string) *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchLabels: map[string]string{"tier": name}}
 	}
-	s.Spec.Order = []v1alpha1.Wave{{Name: "databases", Selector: tier("db")}, {Selector: tier("cache"), WaitFor: v1alpha1.WaitForWritten}}
+	s.Spec.Order = &v1alpha1.Order{Waves: []v1alpha1.Wave{{Name: "databases", Selector: tier("db")},
+		{Selector: tier("cache"), WaitFor: v1alpha1.WaitForWritten}}}
 	if change != nil {
 		change(s)
 	}
@@ -64,7 +65,8 @@ func TestTargetsAreDecidedInTheOrderOfWaves(t *testing.T) {
 		`\"uid\":\"uid-web\"}"}`), `"spec":{`, `"spec":{"paused":true,`, 1)
 	status := func(place int32, since time.Time) func(*v1alpha1.Schedule) {
 		return func(s *v1alpha1.Schedule) {
-			s.Status.Order = &v1alpha1.OrderStatus{Direction: "Wake", Place: place, Since: metav1.NewMicroTime(since)}
+			s.Status.Order = &v1alpha1.OrderStatus{Direction: "Wake",
+				OpenWave: v1alpha1.OpenWave{Place: place, Since: metav1.NewMicroTime(since)}}
 		}
 	}
 	for _, tc := range []struct {
@@ -135,7 +137,7 @@ func TestTargetsAreDecidedInTheOrderOfWaves(t *testing.T) {
 		{reason: "Stop waits on", objects: []string{late, sleeping("web", "")}, of: "web", now: morning.Add(11 * time.Minute),
 			change: func(s *v1alpha1.Schedule) {
 				status(1, morning.Add(time.Minute))(s)
-				s.Spec.Order[0].OnTimeout = v1alpha1.OnTimeoutStop
+				s.Spec.Order.Waves[0].OnTimeout = v1alpha1.OnTimeoutStop
 			},
 			waits: "wave databases (1 of 3) of Schedule/shop/nights is not finished after 10m0s, and its onTimeout is Stop; " +
 				"Deployment.apps/shop/db has not settled: "},
@@ -208,7 +210,7 @@ func TestAutoscalersAreHeldOnceTheirTargetsMaySleep(t *testing.T) {
 func TestStandingsThatCannotBe(t *testing.T) {
 	for _, at := range []decide.Standing{{Place: 7, Since: morning}, {Place: -1, Since: morning}, {Since: morning.Add(24 * time.Hour)}} {
 		c := &crew{Memory: memory(t, []policy.Object{inOrder(nil)}, tiered("db", "db", 1, 0, ""), sleeping("web", "")), Waits: &decide.Waits{}}
-		c.Resume(nights, workload.DirectionUp, at)
+		c.Resume(decide.Line{Policy: nights, Direction: workload.DirectionUp}, at)
 		web := deploymentRef("web")
 		v := decide.Target(c, web, morning, nil)
 		for slices.Contains(c.Looked(web, &v, morning), web) { // a target that comes due is decided again
@@ -240,8 +242,8 @@ func TestSimulateInOrder(t *testing.T) {
 		s := inOrder(func(s *v1alpha1.Schedule) {
 			limits := nightly(tc.batch).Spec
 			s.Spec.DownscaleRateLimit, s.Spec.UpscaleRateLimit = limits.DownscaleRateLimit, limits.UpscaleRateLimit
-			for i := range s.Spec.Order {
-				s.Spec.Order[i].Timeout = "5h"
+			for i := range s.Spec.Order.Waves {
+				s.Spec.Order.Waves[i].Timeout = "5h"
 			}
 		})
 		m := memory(t, []policy.Object{s}, objects...)
@@ -304,8 +306,8 @@ func (c *crew) work() {
 }
 
 // Standing returns the standing of the crew's Waits instead of the standing in the status.
-func (c *crew) Standing(id workload.Policy, d workload.Direction, ref workload.Ref) decide.Standing {
-	return c.Waits.Standing(id, d, ref)
+func (c *crew) Standing(line decide.Line, ref workload.Ref) decide.Standing {
+	return c.Waits.Standing(line, ref)
 }
 
 func (c *crew) busy() bool { return len(c.queue)+len(c.decided) > 0 }
@@ -329,7 +331,7 @@ func TestEveryTargetWakesInItsOrder(t *testing.T) {
 		for i, tier := range tiers {
 			manifests = append(manifests, sleeping(fmt.Sprintf("%s-%d", tier, i), tier))
 		}
-		s := inOrder(func(s *v1alpha1.Schedule) { s.Spec.Order[1].WaitFor = v1alpha1.WaitForReady })
+		s := inOrder(func(s *v1alpha1.Schedule) { s.Spec.Order.Waves[1].WaitFor = v1alpha1.WaitForReady })
 		c := &crew{Memory: memory(t, []policy.Object{s}, manifests...), Waits: &decide.Waits{}, t: rt, now: morning}
 		all := func() (refs []workload.Ref) {
 			c.EachObject(func(ref workload.Ref) { refs = append(refs, ref) })
@@ -372,9 +374,9 @@ type counted struct {
 	looks int
 }
 
-func (c *counted) EachOf(p *decide.Policy, yield func(*decide.Kind, *workload.Object)) {
+func (c *counted) EachOf(p *decide.Policy, namespace string, yield func(*decide.Kind, *workload.Object)) {
 	c.looks++
-	c.crew.EachOf(p, yield)
+	c.crew.EachOf(p, namespace, yield)
 }
 
 // A wave is not searched again after each change in it, nor for each target of later waves. Otherwise plans of
@@ -429,7 +431,7 @@ func checkWaves(t *rapid.T, tiers, woken []string, unready map[string]bool, name
 func TestContradictingOrders(t *testing.T) {
 	other := inOrder(func(s *v1alpha1.Schedule) {
 		s.Name = "others"
-		s.Spec.Order = []v1alpha1.Wave{{Names: []string{"web"}}}
+		s.Spec.Order = &v1alpha1.Order{Waves: []v1alpha1.Wave{{Names: []string{"web"}}}}
 	})
 	c := &crew{Memory: memory(t, []policy.Object{inOrder(nil), other}, sleeping("db", "db"), sleeping("web", "")), Waits: &decide.Waits{},
 		now: morning}
@@ -444,9 +446,9 @@ func TestContradictingOrders(t *testing.T) {
 			rt.Fatalf("%v woke before the timeout", c.woken)
 		}
 	})
-	hold, waiting := c.Open(nights)
-	if waiting != 1 || hold.Title != "databases (1 of 3)" {
-		t.Errorf("%d targets wait for %q", waiting, hold.Title)
+	holds, waiting := c.Open(nights)
+	if waiting != 1 || holds[0].Title != "databases (1 of 3)" {
+		t.Errorf("%d targets wait for %+v", waiting, holds)
 	}
 	for _, name := range []string{"db", "web"} {
 		if v := decide.Target(c, deploymentRef(name), morning.Add(10*time.Minute), nil); v.Gate.Kind != decide.GateOpen {

@@ -98,7 +98,7 @@ func TestOwnerIsHeldWhileATargetSleeps(t *testing.T) {
 	own.Spec.Target.Namespaces, own.Spec.Target.Kinds = []string{"argocd"},
 		[]v1alpha1.KindRef{{Group: application.Group, Kind: application.Kind}}
 	inOrder := holding("nights", "20:00", "06:00", "one", "two")
-	inOrder.Spec.Order = []v1alpha1.Wave{{Names: []string{"one"}}}
+	inOrder.Spec.Order = &v1alpha1.Order{Waves: []v1alpha1.Wave{{Names: []string{"one"}}}}
 	annotated := holding("nights", "20:00", "06:00", "one")
 	annotated.Spec.AsleepAs = &v1alpha1.AsleepAs{Annotations: map[string]string{"example.com/asleep": "true"}}
 	for _, tc := range []struct {
@@ -157,7 +157,8 @@ func TestOwnersInBatchesAndWaves(t *testing.T) {
 	batches.Spec.DownscaleRateLimit = &v1alpha1.RateLimit{BatchSize: 1, DelayBetweenBatches: "10m"}
 	waves := batches.DeepCopy()
 	waves.Spec.DownscaleRateLimit = nil
-	waves.Spec.Order = []v1alpha1.Wave{{Kinds: []v1alpha1.KindRef{{Group: kustomization.Group, Kind: kustomization.Kind}}}}
+	waves.Spec.Order = &v1alpha1.Order{Waves: []v1alpha1.Wave{
+		{Kinds: []v1alpha1.KindRef{{Group: kustomization.Group, Kind: kustomization.Kind}}}}}
 	other := strings.NewReplacer(`"name":"flux"`, `"name":"other"`, "uid-flux", "uid-other").Replace(kustomizationOf(false, "two"))
 	for _, s := range []*v1alpha1.ClusterSchedule{batches, waves} {
 		w := memory(t, []policy.Object{s}, worldtest.Deployment("one", 3, ""), worldtest.Deployment("two", 3, ""), kustomizationOf(false, "one"),

@@ -39,7 +39,7 @@ var library = sync.OnceValues(adapters.All)
 func memoryOf(t *testing.T, library []v1alpha1.Adapter, policies []policy.Object, objects ...string) *world.Memory {
 	t.Helper()
 	lists := world.Lists{Scope: selector.Scope{Protected: sets.New[string]()}, Policies: policies,
-		Namespaces: []*workload.Object{{Name: "shop"}, {Name: "argocd"}}}
+		Namespaces: []*workload.Object{{Name: "shop"}, {Name: "argocd"}, {Name: "bank"}}}
 	for i := range library {
 		lists.Adapters = append(lists.Adapters, &library[i])
 	}

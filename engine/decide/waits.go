@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -18,17 +19,13 @@ import (
 // If the unfinished object changes, one of the waiting targets of a party is decided again. The other targets are
 // decided again when this target need not wait any more.
 type Waits struct {
-	rooms map[waitKey]*room
+	// rooms has the room of each line, by the namespace of the line.
+	rooms map[string]map[Line]*room
 	// entered is the number of entries so far.
 	entered uint64
 }
 
-type waitKey struct {
-	policy    workload.Policy
-	direction workload.Direction
-}
-
-// room has the targets of a policy that still have to change in one direction. Targets of the first wave are not
+// room has the targets of a line that still have to change. Targets of the first wave are not
 // in it.
 type room struct {
 	members map[workload.Ref]member
@@ -55,9 +52,9 @@ type party struct {
 }
 
 // Standing implements Standings.
-func (w *Waits) Standing(id workload.Policy, d workload.Direction, ref workload.Ref) Standing {
+func (w *Waits) Standing(line Line, ref workload.Ref) Standing {
 	none := Standing{Seen: w.entered}
-	r := w.rooms[waitKey{id, d}]
+	r := w.find(line)
 	if r == nil {
 		none.Entering = true
 		return none
@@ -80,9 +77,9 @@ func (w *Waits) Entered() uint64 { return w.entered }
 
 // Resume sets the standing of the targets of an earlier run from the status of a policy, unless targets are known
 // already.
-func (w *Waits) Resume(id workload.Policy, d workload.Direction, at Standing) {
-	if key := (waitKey{id, d}); w.rooms[key] == nil {
-		r := w.room(key)
+func (w *Waits) Resume(line Line, at Standing) {
+	if w.find(line) == nil {
+		r := w.room(line)
 		at.Seen = 0
 		r.parties, r.settled = []*party{{Standing: at}}, map[workload.Ref]bool{}
 	}
@@ -101,36 +98,67 @@ func (r *room) party(entry uint64) *party {
 	return nil
 }
 
-func (w *Waits) room(key waitKey) *room {
+// find returns the room of a line, or nil if the line has none.
+func (w *Waits) find(line Line) *room { return w.rooms[line.Namespace][line] }
+
+func (w *Waits) room(line Line) *room {
 	if w.rooms == nil {
-		w.rooms = map[waitKey]*room{}
+		w.rooms = map[string]map[Line]*room{}
 	}
-	if w.rooms[key] == nil {
-		w.rooms[key] = &room{members: map[workload.Ref]member{}}
+	if w.rooms[line.Namespace] == nil {
+		w.rooms[line.Namespace] = map[Line]*room{}
 	}
-	return w.rooms[key]
+	in := w.rooms[line.Namespace]
+	if in[line] == nil {
+		in[line] = &room{members: map[workload.Ref]member{}}
+	}
+	return in[line]
+}
+
+func (w *Waits) close(line Line) {
+	delete(w.rooms[line.Namespace], line)
+	if len(w.rooms[line.Namespace]) == 0 {
+		delete(w.rooms, line.Namespace)
+	}
+}
+
+// concerned yields the rooms in which an object may be a member or the unfinished object.
+func (w *Waits) concerned(ref workload.Ref, yield func(Line, *room)) {
+	each := func(in map[Line]*room) {
+		for line, r := range in {
+			yield(line, r)
+		}
+	}
+	if ref.Namespace != "" {
+		each(w.rooms[ref.Namespace])
+		each(w.rooms[""])
+		return
+	}
+	for _, in := range w.rooms {
+		each(in)
+	}
 }
 
 // Looked records the verdict about a target, and returns the targets that must be decided again.
 func (w *Waits) Looked(ref workload.Ref, v *Verdict, now time.Time) (again []workload.Ref) {
-	moving := map[waitKey]bool{}
+	moving := map[Line]bool{}
 	for i := range v.Opinions {
 		o := &v.Opinions[i]
 		if o.Policy.Order == nil {
 			continue
 		}
 		if v.Err == nil && v.Result.Patch != nil && o.moves(v.Result.Direction) {
-			moving[waitKey{o.Policy.ID, v.Result.Direction}] = true
+			moving[lineOf(o.Policy, v.Result.Direction, ref.Namespace)] = true
 		}
-		w.settle(ref, o.Policy.ID, moving)
+		w.settle(ref, o.Policy, moving)
 	}
 	holds := v.Passed
 	if v.Gate.Order != nil {
 		holds = append(slices.Clone(holds), v.Gate.Order)
 	}
 	for _, hold := range holds {
-		if key := (waitKey{hold.Policy, hold.Direction}); moving[key] {
-			again = append(again, w.enter(key, ref, hold, now)...)
+		if moving[hold.Line] {
+			again = append(again, w.enter(ref, hold, now)...)
 		}
 	}
 	again = append(again, w.look(ref, moving, v.Gate.Kind == GateOrder)...)
@@ -140,28 +168,29 @@ func (w *Waits) Looked(ref workload.Ref, v *Verdict, now time.Time) (again []wor
 
 // Arrived records a new object. No target of an earlier run is one.
 func (w *Waits) Arrived(ref workload.Ref) {
-	for _, r := range w.rooms {
+	w.concerned(ref, func(_ Line, r *room) {
 		if r.settled != nil {
 			r.settled[ref] = true
 		}
-	}
+	})
 }
 
 // Gone removes a target that does not exist any more, and returns the targets that must be decided again.
 func (w *Waits) Gone(ref workload.Ref) []workload.Ref { return w.look(ref, nil, false) }
 
 // settle records for rooms with a resumed standing that a target of the policy has nothing to change.
-func (w *Waits) settle(ref workload.Ref, id workload.Policy, moving map[waitKey]bool) {
+func (w *Waits) settle(ref workload.Ref, p *Policy, moving map[Line]bool) {
 	for _, d := range []workload.Direction{workload.DirectionUp, workload.DirectionDown} {
-		if key := (waitKey{id, d}); !moving[key] && w.rooms[key] != nil && w.rooms[key].settled != nil {
-			w.rooms[key].settled[ref] = true
+		line := lineOf(p, d, ref.Namespace)
+		if r := w.find(line); !moving[line] && r != nil && r.settled != nil {
+			r.settled[ref] = true
 		}
 	}
 }
 
 // enter adds a target to a room, or brings the standing of its party up to date with a hold.
-func (w *Waits) enter(key waitKey, ref workload.Ref, hold *Hold, now time.Time) (again []workload.Ref) {
-	r := w.room(key)
+func (w *Waits) enter(ref workload.Ref, hold *Hold, now time.Time) (again []workload.Ref) {
+	r := w.room(hold.Line)
 	m, in := r.members[ref]
 	if !in && (hold.Entering || !r.isResumed(ref)) {
 		w.entered++
@@ -221,24 +250,24 @@ func (p *party) isBefore(hold *Hold) bool {
 // look removes a target from every room in which it need not change any more. It returns the targets that may have
 // waited for it. If the target itself waits for an order, they continue to wait, because two orders may contradict
 // each other.
-func (w *Waits) look(ref workload.Ref, moving map[waitKey]bool, waits bool) (again []workload.Ref) {
-	for key, r := range w.rooms {
+func (w *Waits) look(ref workload.Ref, moving map[Line]bool, waits bool) (again []workload.Ref) {
+	w.concerned(ref, func(line Line, r *room) {
 		m, in := r.members[ref]
-		if in && !moving[key] {
+		if in && !moving[line] {
 			delete(r.members, ref)
 			if m.waits {
 				again = append(again, r.release(r.party(m.entry))...)
 			}
 			if len(r.members) == 0 && r.settled == nil {
-				delete(w.rooms, key)
+				w.close(line)
 			}
 		}
 		for _, p := range r.parties {
-			if p.Last == ref && (!waits || !moving[key]) {
+			if p.Last == ref && (!waits || !moving[line]) {
 				again = append(again, r.one(p)...)
 			}
 		}
-	}
+	})
 	return again
 }
 
@@ -276,27 +305,46 @@ func (r *room) one(p *party) (first []workload.Ref) {
 
 // Forget drops everything about a policy.
 func (w *Waits) Forget(id workload.Policy) {
-	delete(w.rooms, waitKey{id, workload.DirectionDown})
-	delete(w.rooms, waitKey{id, workload.DirectionUp})
+	for namespace := range w.rooms {
+		w.close(Line{id, workload.DirectionDown, namespace})
+		w.close(Line{id, workload.DirectionUp, namespace})
+	}
 }
 
-// Open returns the wave that is open for the targets of a policy that still have to change, and the number of the
-// targets that wait for it. It returns zero values if no target still has to change, or none has earlier waves. If
-// several waves are open, it returns the wave for which targets wait, and of these the first.
-func (w *Waits) Open(id workload.Policy) (hold Hold, waiting int) {
+// Open returns the waves that are open for the targets of a policy that still have to change in one direction, at most one for each
+// line, and the number of the targets that wait. Waves with waiting targets come first, and of these the first that began. It
+// returns zero values if no target still has to change, or none has earlier waves.
+func (w *Waits) Open(id workload.Policy) (holds []Hold, waiting int) {
 	for _, d := range []workload.Direction{workload.DirectionUp, workload.DirectionDown} {
-		r := w.rooms[waitKey{id, d}]
-		if r == nil {
-			continue
+		var waited, others []Hold
+		for namespace := range w.rooms {
+			r := w.find(Line{id, d, namespace})
+			if r == nil {
+				continue
+			}
+			p, n := r.open(d)
+			switch {
+			case n > 0:
+				waited, waiting = append(waited, p.hold), waiting+n
+			case p != nil:
+				others = append(others, p.hold)
+			}
 		}
-		if p, n := r.open(d); p != nil && (n > 0 || hold.Waves == 0) {
-			hold, waiting = p.hold, n
+		if waiting > 0 || len(holds) == 0 {
+			slices.SortFunc(waited, earlier)
+			slices.SortFunc(others, earlier)
+			holds = append(waited, others...)
 		}
 		if waiting > 0 {
 			break
 		}
 	}
-	return hold, waiting
+	return holds, waiting
+}
+
+// earlier compares the begins of two waves.
+func earlier(a, b Hold) int {
+	return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Namespace, b.Namespace))
 }
 
 // open returns the party of a room with the first open wave, and the number of waiting targets in the room. The
@@ -318,7 +366,7 @@ func (r *room) open(d workload.Direction) (first *party, waiting int) {
 		if !in || waiting > 0 && !w {
 			continue
 		}
-		if first == nil || first.Place == p.Place || !first.isBefore(&Hold{Direction: d, Standing: p.Standing}) {
+		if first == nil || first.Place == p.Place || !first.isBefore(&Hold{Line: Line{Direction: d}, Standing: p.Standing}) {
 			first = p
 		}
 	}

@@ -38,8 +38,9 @@ type World interface {
 	// EachPolicyFor yields every policy that selects an object of a kind in a namespace with some labels, and is not over at an
 	// instant. It may also yield other policies.
 	EachPolicyFor(gk schema.GroupKind, obj *workload.Object, namespace workload.Pairs, now time.Time, yield func(*Policy))
-	// EachOf yields the objects that a policy selects, in no order.
-	EachOf(p *Policy, yield func(*Kind, *workload.Object))
+	// EachOf yields the objects that a policy selects, in no order. With a namespace, it yields only those in the namespace and those
+	// outside of namespaces.
+	EachOf(p *Policy, namespace string, yield func(*Kind, *workload.Object))
 	// Policy returns a policy by its name, or nil if it does not exist.
 	Policy(workload.Policy) *Policy
 	// Namespace returns the facts about a namespace.

@@ -46,7 +46,7 @@ func (w *small) EachPolicyFor(_ schema.GroupKind, _ *workload.Object, _ workload
 	}
 }
 
-func (w *small) EachOf(p *decide.Policy, yield func(*decide.Kind, *workload.Object)) {
+func (w *small) EachOf(p *decide.Policy, _ string, yield func(*decide.Kind, *workload.Object)) {
 	for ref, obj := range w.objects {
 		if k := w.kinds[ref.GroupKind]; k != nil && p.Selects(k, obj, w.namespaces[ref.Namespace].Labels) {
 			yield(k, obj)

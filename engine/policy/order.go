@@ -15,6 +15,8 @@ import (
 // Targets fall asleep in the reverse order.
 type Order struct {
 	Waves []Wave
+	// PerNamespace is true if each namespace goes through the waves by itself.
+	PerNamespace bool
 }
 
 // Wave is a part of a policy's targets that wakes together.

@@ -32,9 +32,9 @@ type idle struct{}
 
 func (idle) Report(*world.Policy, policy.Object) (reason, message string) { return "", "" }
 
-func (m *meanwhile) SetTransition(workload.Policy, time.Time) { m.do() }
-func (m *meanwhile) FireDue()                                 {}
-func (m *meanwhile) Open(workload.Policy) (decide.Hold, int)  { return decide.Hold{}, 0 }
+func (m *meanwhile) SetTransition(workload.Policy, time.Time)  { m.do() }
+func (m *meanwhile) FireDue()                                  {}
+func (m *meanwhile) Open(workload.Policy) ([]decide.Hold, int) { return nil, 0 }
 
 func TestSeriesOfADeletedPolicyDoNotComeBack(t *testing.T) {
 	registry := prometheus.NewRegistry()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -33,9 +34,9 @@ type Targets interface {
 	SetTransition(id workload.Policy, at time.Time)
 	// FireDue handles all due instants, so that every due target counts as pending.
 	FireDue()
-	// Open returns the wave that is open for the targets of a policy that still have to change, and the number of
-	// targets that wait for the wave; zero: no wave is open.
-	Open(workload.Policy) (hold decide.Hold, waiting int)
+	// Open returns the waves that are open for the targets of a policy that still have to change, the most important first, and the
+	// number of waiting targets.
+	Open(workload.Policy) (holds []decide.Hold, waiting int)
 }
 
 // Actuators act on the pods and requests of targets.
@@ -235,24 +236,41 @@ func (s *Writer) write(ctx context.Context, id workload.Policy) error {
 	return nil
 }
 
-// order returns the open wave of a policy; nil: none. A wave without waiting targets is also in the status. So a
+// maxOpenWaves is the number of other namespaces with an open wave in a status.
+const maxOpenWaves = 100
+
+// order returns the open waves of a policy; nil: none. A wave without waiting targets is also in the status. So a
 // restarted manager does not wait again for a wave that has timed out.
 func (s *Writer) order(p *world.Policy) *v1alpha1.OrderStatus {
 	if p.Order == nil || p.Deleting {
 		return nil
 	}
-	hold, waiting := s.opts.Targets.Open(p.ID)
-	if hold.Waves == 0 || hold.Place >= len(p.Order.Waves) {
+	holds, waiting := s.opts.Targets.Open(p.ID)
+	holds = slices.DeleteFunc(holds, func(h decide.Hold) bool { return h.Waves == 0 || h.Place >= len(p.Order.Waves) })
+	if len(holds) == 0 {
 		return nil
 	}
+	hold := holds[0]
 	st := &v1alpha1.OrderStatus{
-		Direction: "Wake", Wave: p.Order.Waves[hold.Place].Name, Place: int32(hold.Place) + 1, Since: metav1.NewMicroTime(hold.Since),
+		Direction: "Wake", Wave: p.Order.Waves[hold.Place].Name, OpenWave: openWave(p, &hold),
 		WaitsFor: workload.OneLine(hold.Why, 512), Waiting: int32(waiting), Stopped: hold.Stopped,
 	}
 	if hold.Direction == workload.DirectionDown {
 		st.Direction = "Sleep"
 	}
+	for _, h := range holds[1:min(len(holds), maxOpenWaves+1)] {
+		st.Others = append(st.Others, openWave(p, &h))
+	}
 	return st
+}
+
+// openWave returns the wave of a hold. In an order across namespaces, its namespace is that of the unfinished object.
+func openWave(p *world.Policy, h *decide.Hold) v1alpha1.OpenWave {
+	namespace := h.Namespace
+	if !p.Order.PerNamespace && h.Why != "" {
+		namespace = h.Last.Namespace
+	}
+	return v1alpha1.OpenWave{Namespace: namespace, Place: int32(h.Place) + 1, Since: metav1.NewMicroTime(h.Since)}
 }
 
 // fillOwnPart fills in the fields specific to the policy's kind. It edits the status of the object.

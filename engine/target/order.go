@@ -16,10 +16,10 @@ type orders struct {
 }
 
 // Standing implements decide.Standings.
-func (o *orders) Standing(id workload.Policy, d workload.Direction, ref workload.Ref) decide.Standing {
+func (o *orders) Standing(line decide.Line, ref workload.Ref) decide.Standing {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.waits.Standing(id, d, ref)
+	return o.waits.Standing(line, ref)
 }
 
 // entered returns the number of targets that have come due so far.
@@ -35,8 +35,8 @@ func (o *orders) arrived(ref workload.Ref) {
 	o.waits.Arrived(ref)
 }
 
-// Open returns the open wave of a policy, and the number of targets that wait for it.
-func (o *orders) Open(id workload.Policy) (decide.Hold, int) {
+// Open returns the open waves of a policy, and the number of waiting targets.
+func (o *orders) Open(id workload.Policy) ([]decide.Hold, int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.waits.Open(id)
@@ -59,14 +59,14 @@ func (o *orders) forget(id workload.Policy) {
 
 // resume restores the standing of a policy from the policy's status.
 func (o *orders) resume(p *world.Policy) {
-	st := p.Kind.Status(p.Object).Order
-	if st == nil || p.Order == nil || p.Kind.Status(p.Object).ObservedGeneration != p.Object.GetGeneration() {
+	if p.Kind.Status(p.Object).ObservedGeneration != p.Object.GetGeneration() {
 		return // the places of a status are those of the order at that generation
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	d, at := world.StandingOf(st)
-	o.waits.Resume(p.ID, d, at)
+	for line, at := range world.StandingsOf(p) {
+		o.waits.Resume(line, at)
+	}
 }
 
 // ordered is a World: a snapshot, and the standings of the orders.
@@ -79,8 +79,8 @@ type ordered struct {
 }
 
 // Standing implements decide.Standings.
-func (o ordered) Standing(id workload.Policy, d workload.Direction, ref workload.Ref) decide.Standing {
-	at := o.orders.Standing(id, d, ref)
+func (o ordered) Standing(line decide.Line, ref workload.Ref) decide.Standing {
+	at := o.orders.Standing(line, ref)
 	at.Seen = o.seen
 	return at
 }

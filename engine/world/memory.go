@@ -232,25 +232,44 @@ func (m *Memory) BatchOpened(id workload.Policy, d workload.Direction) time.Time
 }
 
 // Standing implements decide.Standings. It reads the policy's status.
-func (m *Memory) Standing(id workload.Policy, d workload.Direction, _ workload.Ref) decide.Standing {
-	p := m.Find(id)
-	if p == nil || !p.Kind.ActsOnTargets() || p.Kind.Status(p.Object).Order == nil {
+func (m *Memory) Standing(line decide.Line, _ workload.Ref) decide.Standing {
+	p := m.Find(line.Policy)
+	if p == nil || !p.Kind.ActsOnTargets() {
 		return decide.Standing{}
 	}
-	if dir, at := StandingOf(p.Kind.Status(p.Object).Order); dir == d {
-		at.Recorded, at.Resumed = p.Kind.Status(p.Object).Order.WaitsFor, true
-		return at
+	at, known := StandingsOf(p)[line]
+	if st := p.Kind.Status(p.Object).Order; known && (!p.Order.PerNamespace || line.Namespace == st.Namespace) {
+		at.Recorded = st.WaitsFor
 	}
-	return decide.Standing{}
+	at.Resumed = known
+	return at
 }
 
-// StandingOf returns the standing in the status of a policy.
-func StandingOf(st *v1alpha1.OrderStatus) (workload.Direction, decide.Standing) {
-	d := workload.DirectionUp
-	if st.Direction == "Sleep" {
-		d = workload.DirectionDown
+// StandingsOf returns the standings in the status of a policy, by line.
+func StandingsOf(p *Policy) map[decide.Line]decide.Standing {
+	st := p.Kind.Status(p.Object).Order
+	if st == nil || p.Order == nil {
+		return nil
 	}
-	return d, decide.Standing{Place: int(st.Place) - 1, Since: st.Since.Time}
+	first := decide.Line{Policy: p.ID, Direction: workload.DirectionUp}
+	if st.Direction == "Sleep" {
+		first.Direction = workload.DirectionDown
+	}
+	all := map[decide.Line]decide.Standing{}
+	for _, wave := range st.Others {
+		line := first
+		line.Namespace = wave.Namespace
+		all[line] = standingOf(wave)
+	}
+	if p.Order.PerNamespace {
+		first.Namespace = st.Namespace
+	}
+	all[first] = standingOf(st.OpenWave)
+	return all
+}
+
+func standingOf(wave v1alpha1.OpenWave) decide.Standing {
+	return decide.Standing{Place: int(wave.Place) - 1, Since: wave.Since.Time}
 }
 
 // EachObject implements decide.Sandbox.

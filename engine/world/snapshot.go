@@ -375,7 +375,7 @@ func (s *Snapshot) EachLedgerOf(id workload.Policy, yield func(workload.Ref)) {
 func (s *Snapshot) EachTarget(p *Policy, yield func(workload.Ref)) {
 	s.EachLedgerOf(p.ID, yield)
 	for _, k := range s.kinds {
-		s.eachSelected(p.Policy.Policy, k, func(obj *workload.Object) {
+		s.eachSelected(p.Policy.Policy, k, "", func(obj *workload.Object) {
 			if !decide.FollowsOwner(s, obj) {
 				yield(k.Ref(obj))
 			}
@@ -385,25 +385,26 @@ func (s *Snapshot) EachTarget(p *Policy, yield func(workload.Ref)) {
 
 // EachSelected yields the objects of a kind that a policy selects. Some are no targets, because they follow their controllers.
 func (s *Snapshot) EachSelected(p *Policy, k *Kind, yield func(workload.Ref)) {
-	s.eachSelected(p.Policy.Policy, k, func(obj *workload.Object) { yield(k.Ref(obj)) })
+	s.eachSelected(p.Policy.Policy, k, "", func(obj *workload.Object) { yield(k.Ref(obj)) })
 }
 
 // EachOf implements decide.World.
-func (s *Snapshot) EachOf(p *decide.Policy, yield func(*decide.Kind, *workload.Object)) {
+func (s *Snapshot) EachOf(p *decide.Policy, namespace string, yield func(*decide.Kind, *workload.Object)) {
 	for _, k := range s.kinds {
-		s.eachSelected(p.Policy, k, func(obj *workload.Object) { yield(k.Kind, obj) })
+		s.eachSelected(p.Policy, k, namespace, func(obj *workload.Object) { yield(k.Kind, obj) })
 	}
 }
 
 // Selects reports whether a policy selects at least one object of a kind in use.
 func (s *Snapshot) Selects(p *policy.Policy, k *Kind) bool {
 	found := false
-	s.eachSelected(p, k, func(*workload.Object) { found = true })
+	s.eachSelected(p, k, "", func(*workload.Object) { found = true })
 	return found
 }
 
-// eachSelected yields every object of a kind that a policy selects.
-func (s *Snapshot) eachSelected(p *policy.Policy, k *Kind, yield func(*workload.Object)) {
+// eachSelected yields every object of a kind that a policy selects. With a namespace, it yields only those in the namespace and
+// those outside of namespaces.
+func (s *Snapshot) eachSelected(p *policy.Policy, k *Kind, namespace string, yield func(*workload.Object)) {
 	if !p.Target.MatchesKind(k.GroupKind) || !k.Can(p.Needs) {
 		return
 	}
@@ -412,6 +413,11 @@ func (s *Snapshot) eachSelected(p *policy.Policy, k *Kind, yield func(*workload.
 			yield(obj)
 		}
 		return true
+	}
+	if namespace != "" {
+		k.Live.RangeNamespace(namespace, visit)
+		k.Live.RangeNamespace("", visit)
+		return
 	}
 	named, others := p.Target.Namespaces()
 	if others || len(named) == 0 {

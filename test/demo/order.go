@@ -28,7 +28,7 @@ kind: Schedule
 metadata: {namespace: ` + orderNamespace + `, name: database-first}
 spec:
   asleep: [{from: "00:00", to: "24:00"}]
-  order: [{name: database, names: [db]}]
+  order: {waves: [{name: database, names: [db]}]}
 `
 
 const orderDeployment = `apiVersion: apps/v1

@@ -20,14 +20,22 @@ const waveTimeout = 10 * time.Minute
 // restName is the name of the last wave, which has the targets of no other wave.
 const restName = "the rest"
 
-// compileOrder compiles the waves of a schedule; nil: the schedule has no waves.
-func compileOrder(waves []v1alpha1.Wave, at *field.Path) (*policy.Order, field.ErrorList) {
-	if len(waves) == 0 {
+// compileOrder compiles the order of a schedule; nil: the schedule has no order. Only a ClusterSchedule reaches several namespaces.
+func compileOrder(order *v1alpha1.Order, cluster bool, at *field.Path) (*policy.Order, field.ErrorList) {
+	if order == nil {
 		return nil, nil
 	}
 	var errs field.ErrorList
-	o := &policy.Order{}
-	seen := sets.New[string]()
+	if order.Across != "" && !cluster {
+		errs = append(errs, field.Forbidden(at.Child("across"), "is for a ClusterSchedule"))
+	}
+	errs = append(errs, policy.OneOf(at.Child("across"), order.Across, v1alpha1.AcrossNamespace, v1alpha1.AcrossNamespaces)...)
+	o := &policy.Order{PerNamespace: cluster && order.Across != v1alpha1.AcrossNamespaces}
+	seen, waves := sets.New[string](), order.Waves
+	at = at.Child("waves")
+	if len(waves) == 0 {
+		errs = append(errs, field.Required(at, "list at least one wave"))
+	}
 	for i := range waves {
 		wave, es := compileWave(&waves[i], i, at.Index(i))
 		o.Waves, errs = append(o.Waves, wave), append(errs, es...)

@@ -13,7 +13,7 @@ import (
 )
 
 func order(waves ...v1alpha1.Wave) func(*v1alpha1.ScheduleRules) {
-	return func(r *v1alpha1.ScheduleRules) { r.Order = waves }
+	return func(r *v1alpha1.ScheduleRules) { r.Order = &v1alpha1.Order{Waves: waves} }
 }
 
 // An object belongs to the first wave that selects it. It must match everything that the wave names.
@@ -59,12 +59,12 @@ func TestObjectBelongsToTheFirstWaveThatSelectsIt(t *testing.T) {
 func TestWavesAreRefused(t *testing.T) {
 	db := []string{"db"}
 	for _, test := range []struct{ field, says string }{
-		{"spec.order[0]", "a wave needs kinds, names or selector"},
-		{"spec.order[1].waitFor", "Ready"},
-		{"spec.order[2].onTimeout", "Continue"},
-		{"spec.order[3].timeout", "ten"},
-		{"spec.order[5].name", "twice"},
-		{"spec.order[6].selector", "Sideways"},
+		{"spec.order.waves[0]", "a wave needs kinds, names or selector"},
+		{"spec.order.waves[1].waitFor", "Ready"},
+		{"spec.order.waves[2].onTimeout", "Continue"},
+		{"spec.order.waves[3].timeout", "ten"},
+		{"spec.order.waves[5].name", "twice"},
+		{"spec.order.waves[6].selector", "Sideways"},
 	} {
 		_, errs := compile(nights(order(
 			v1alpha1.Wave{}, v1alpha1.Wave{Names: db, WaitFor: "Healthy"}, v1alpha1.Wave{Names: db, OnTimeout: "Fail"},
@@ -79,5 +79,20 @@ func TestWavesAreRefused(t *testing.T) {
 		if !found || len(errs) != 6 {
 			t.Errorf("%s is not named with %q: %v", test.field, test.says, errs)
 		}
+	}
+}
+
+// Only a ClusterSchedule reaches several namespaces, so only its order says across which.
+func TestAnOrderOfOneNamespaceGoesAcrossNone(t *testing.T) {
+	across := func(r *v1alpha1.ScheduleRules) {
+		order(v1alpha1.Wave{Names: []string{"db"}})(r)
+		r.Order.Across = v1alpha1.AcrossNamespaces
+	}
+	if _, errs := compile(nights(across)); len(errs) != 1 || errs[0].Field != "spec.order.across" {
+		t.Errorf("a Schedule with across: %v", errs)
+	}
+	if _, errs := compile(nights(func(r *v1alpha1.ScheduleRules) { r.Order = &v1alpha1.Order{} })); len(errs) != 1 ||
+		errs[0].Field != "spec.order.waves" {
+		t.Errorf("an order without waves: %v", errs)
 	}
 }

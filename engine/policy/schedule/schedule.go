@@ -54,7 +54,7 @@ func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorLi
 	errs = append(errs, es...)
 	times, es := compileTimes(rules, zone, ctx.Calendars, at)
 	errs = append(errs, es...)
-	order, es := compileOrder(rules.Order, at.Child("order"))
+	order, es := compileOrder(rules.Order, id.Namespace == "", at.Child("order"))
 	errs = append(errs, es...)
 	errs = append(errs, validate(rules, ctx.AuthorsAsked, at)...)
 	idle, es := compileIdle(rules.Idle, id.Namespace, at.Child("idle"))

@@ -46,7 +46,8 @@ var _ = Describe("A manager that is killed in every wave", func() {
 		}
 		Eventually(pods(ns)).Should(Equal(len(names)))
 		s = &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "nights"}, Spec: v1alpha1.ScheduleSpec{ScheduleRules: rules}}
-		s.Spec.Order = []v1alpha1.Wave{{Name: "first", Names: names[:1], Timeout: "1h"}, {Name: "second", Names: names[1:2], Timeout: "1h"}}
+		s.Spec.Order = &v1alpha1.Order{Waves: []v1alpha1.Wave{{Name: "first", Names: names[:1], Timeout: "1h"},
+			{Name: "second", Names: names[1:2], Timeout: "1h"}}}
 		Expect(env.Client.Create(ctx, s)).To(Succeed())
 	}
 	counts := func(g Gomega) (all []int64) {

@@ -82,7 +82,7 @@ var _ = Describe("A schedule with an order", func() {
 	ordered := func(ns string, change func(*v1alpha1.ScheduleRules)) {
 		GinkgoHelper()
 		s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "nights"}, Spec: v1alpha1.ScheduleSpec{ScheduleRules: rules()}}
-		s.Spec.Order = []v1alpha1.Wave{{Name: "databases", Names: []string{"db"}}}
+		s.Spec.Order = &v1alpha1.Order{Waves: []v1alpha1.Wave{{Name: "databases", Names: []string{"db"}}}}
 		if change != nil {
 			change(&s.Spec.ScheduleRules)
 		}
@@ -135,6 +135,47 @@ var _ = Describe("A schedule with an order", func() {
 		suite.Still(replicas(ns, "web")).Should(Equal(1))
 	})
 
+	It("goes forward in each namespace of a ClusterSchedule by itself, unless the order is across namespaces", func() {
+		clock := startManager()
+		stuck, free := suite.Namespace(ctx, env), suite.Namespace(ctx, env)
+		s := &v1alpha1.ClusterSchedule{ObjectMeta: metav1.ObjectMeta{Name: "nights-of-" + stuck}}
+		s.Spec.ScheduleRules, s.Spec.Target.Namespaces = rules(), []string{stuck, free}
+		s.Spec.Order = &v1alpha1.Order{Waves: []v1alpha1.Wave{{Name: "databases", Names: []string{"db"}, Timeout: "20h"}}}
+		for _, ns := range s.Spec.Target.Namespaces {
+			create(ns, "db", "web")
+		}
+		Expect(env.Client.Create(ctx, s)).To(Succeed())
+		DeferCleanup(func() { suite.Remove(ctx, env, s) })
+		of := func(g Gomega) v1alpha1.PolicyStatus {
+			var now v1alpha1.ClusterSchedule
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(s), &now)).To(Succeed())
+			return now.Status
+		}
+		for _, ns := range s.Spec.Target.Namespaces {
+			Eventually(pods(ns)).Should(Equal(2))
+		}
+		sleeps := func(at time.Time) {
+			GinkgoHelper()
+			clock.SetTime(at)
+			Eventually(of).Should(HaveField("Targets", HaveField("Asleep", BeEquivalentTo(4))))
+		}
+		sleeps(dusk)
+		Expect(env.Patch(ctx, workload(stuck, "db", "Deployment"), nowhere)).To(Succeed())
+		clock.SetTime(dawn)
+		Eventually(replicas(free, "web")).Should(Equal(1))
+		Eventually(of).Should(HaveField("Order", And(HaveField("Wave", "databases"), HaveField("Namespace", stuck),
+			HaveField("Waiting", BeEquivalentTo(1)))))
+		Expect(replicas(stuck, "web")(Default)).To(BeZero())
+
+		across := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"order":{"across":"Namespaces"}}}`))
+		Expect(env.Client.Patch(ctx, s, across)).To(Succeed())
+		sleeps(dusk.AddDate(0, 0, 1))
+		clock.SetTime(dawn.AddDate(0, 0, 1))
+		Eventually(of).Should(HaveField("Order", And(HaveField("Wave", "databases"), HaveField("Namespace", stuck),
+			HaveField("Waiting", BeEquivalentTo(2)), HaveField("Others", BeEmpty()))))
+		Expect(replicas(free, "web")(Default)).To(BeZero())
+	})
+
 	It("goes on after the timeout with Continue, and says that it does not with Stop", func() {
 		clock := startManager()
 		goesOn, stops := suite.Namespace(ctx, env), suite.Namespace(ctx, env)
@@ -142,7 +183,7 @@ var _ = Describe("A schedule with an order", func() {
 			create(ns, "db", "web")
 		}
 		ordered(goesOn, nil)
-		ordered(stops, func(r *v1alpha1.ScheduleRules) { r.Order[0].OnTimeout = v1alpha1.OnTimeoutStop })
+		ordered(stops, func(r *v1alpha1.ScheduleRules) { r.Order.Waves[0].OnTimeout = v1alpha1.OnTimeoutStop })
 		asleep(clock, goesOn, stops)
 		clock.SetTime(dawn)
 		for _, ns := range []string{goesOn, stops} {
@@ -190,7 +231,7 @@ var _ = Describe("A schedule with an order", func() {
 		first, second := suite.Namespace(ctx, env), suite.Namespace(ctx, env)
 		s := &v1alpha1.ClusterSchedule{ObjectMeta: metav1.ObjectMeta{Name: "ordered-late"}}
 		s.Spec.ScheduleRules, s.Spec.Target.Namespaces = rules(), []string{first, second}
-		s.Spec.Order = []v1alpha1.Wave{{Names: []string{"db"}}}
+		s.Spec.Order = &v1alpha1.Order{Waves: []v1alpha1.Wave{{Names: []string{"db"}}}}
 		late := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: second, Name: "late"}}
 		late.Spec.Upscale, late.Spec.Downscale, late.Spec.Priority = "0 9 * * *", "0 20 * * *", 10
 		for _, ns := range []string{first, second} {
@@ -255,7 +296,7 @@ var _ = Describe("A schedule with an order", func() {
 		create(second, "web")
 		s := &v1alpha1.ClusterSchedule{ObjectMeta: metav1.ObjectMeta{Name: "ordered"}}
 		s.Spec.ScheduleRules, s.Spec.Target.Namespaces = rules(), []string{first, second}
-		s.Spec.Order = []v1alpha1.Wave{{Names: []string{"db"}}}
+		s.Spec.Order = &v1alpha1.Order{Waves: []v1alpha1.Wave{{Names: []string{"db"}}}, Across: v1alpha1.AcrossNamespaces}
 		Expect(env.Client.Create(ctx, s)).To(Succeed())
 		DeferCleanup(func() { suite.Remove(ctx, env, s) })
 		Eventually(pods(second)).Should(Equal(1))
