@@ -110,11 +110,10 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		return ctrl.NewControllerManagedBy(mgr).Named(name).For(obj, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 			WithOptions(options)
 	}
-	deleted := predicate.Funcs{CreateFunc: func(event.CreateEvent) bool { return false },
-		UpdateFunc: func(event.UpdateEvent) bool { return false }}
+	order := predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 	for name, b := range map[string]*builder.Builder{
 		"notification": of("notification", &v1alpha1.Notification{}).
-			Watches(&v1alpha1.Notification{}, handler.EnqueueRequestsFromMapFunc(c.next), builder.WithPredicates(deleted)),
+			Watches(&v1alpha1.Notification{}, handler.EnqueueRequestsFromMapFunc(c.displaced), builder.WithPredicates(order)),
 		"clusternotification": of("clusternotification", &v1alpha1.ClusterNotification{}),
 	} {
 		if err := b.Complete(c); err != nil {
@@ -156,6 +155,14 @@ func (c *Controller) Observe(a message.Announcement) {
 			s.observe(a, has)
 		}
 	}
+}
+
+// isOpen reports whether a Notification has a mailbox.
+func (c *Controller) isOpen(key boxKey) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.shares[key.Namespace]
+	return s != nil && s.boxes[key.Name] != nil
 }
 
 func (c *Controller) all() (list []*mailbox) {

@@ -60,13 +60,19 @@ func (c *Controller) Admit(ctx context.Context, n *v1alpha1.Notification) error 
 	return err
 }
 
-// next returns the next Notification to send messages, after another was deleted.
-func (c *Controller) next(ctx context.Context, deleted client.Object) []reconcile.Request {
-	all, err := c.ofNamespace(ctx, deleted.GetNamespace())
-	if err != nil || len(all) < c.PerNamespace {
+// displaced returns the Notifications of a namespace whose mailboxes have to be opened or closed, because one was created or deleted.
+func (c *Controller) displaced(ctx context.Context, of client.Object) (out []reconcile.Request) {
+	all, err := c.ofNamespace(ctx, of.GetNamespace())
+	if err != nil {
 		return nil // a cache answers always
 	}
 	all = slices.Clone(all)
 	slices.SortFunc(all, func(a, b v1alpha1.Notification) int { return byAge(&a, &b) })
-	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(&all[c.PerNamespace-1])}}
+	for i := range all {
+		key := client.ObjectKeyFromObject(&all[i])
+		if sends := i < c.PerNamespace; sends != c.isOpen(boxKey(key)) {
+			out = append(out, reconcile.Request{NamespacedName: key})
+		}
+	}
+	return out
 }
