@@ -78,8 +78,8 @@ const (
 	ConditionConflicting = "Conflicting"
 	// ConditionOwnersHeld: the owners of the targets are held. The condition exists only with holdOwner.
 	ConditionOwnersHeld = "OwnersHeld"
-	// ConditionEventsIgnored (negative): events of a calendar's file cannot be read and are ignored. A calendar and the policies
-	// that use it have the condition only while it is true.
+	// ConditionEventsIgnored (negative): events of a calendar's file cannot be read and are ignored, or the calendar of a freeze
+	// does not exist. A calendar and the policies that use it have the condition only while it is true.
 	ConditionEventsIgnored = "EventsIgnored"
 	// ConditionHolidaysUnchecked (negative): holidays of a calendar in the coming days were not compared with an official list. The
 	// condition exists only while it is true.

@@ -44,7 +44,7 @@ type view struct {
 	// fault is the message about a fault of an actuator, and faultReason is the reason of the condition. Both are empty
 	// without a fault.
 	fault, faultReason string
-	// lost is about the lost events of the policy's calendars; empty: none.
+	// lost is about the lost events of the policy's calendars, and about the missing calendars of a freeze; empty: none.
 	lost string
 	// unmatched are the terms of the selection that match nothing.
 	unmatched []selector.Unmatched

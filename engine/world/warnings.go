@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,19 +17,8 @@ import (
 func (s *Snapshot) Warnings(p *policy.Policy, calendars []string, now time.Time) []string {
 	var all []string
 	rule := freeze.RuleOf(p)
-	without := "the policy changes nothing until there is one"
-	if rule != nil {
-		without = "its days do not count until there is one"
-	}
-	for _, name := range calendars {
-		if _, known := s.calendars[name]; !known {
-			var names []string
-			for other := range s.calendars {
-				names = append(names, other)
-			}
-			slices.Sort(names)
-			all = append(all, fmt.Sprintf("calendars: there is no Calendar %s%s; %s", name, workload.Meant(name, names), without))
-		}
+	if rule == nil {
+		all = s.missing(calendars, "the policy changes nothing until there is one")
 	}
 	all = append(all, s.LostWarnings(p, calendars)...)
 	if rule != nil {
@@ -40,8 +30,23 @@ func (s *Snapshot) Warnings(p *policy.Policy, calendars []string, now time.Time)
 	return all
 }
 
-// LostWarnings returns texts about the lost events of a policy's calendars, and about calendars that cannot be read.
+// missing returns a text for each calendar that does not exist, with the consequence.
+func (s *Snapshot) missing(calendars []string, without string) (all []string) {
+	for _, name := range calendars {
+		if _, known := s.calendars[name]; !known {
+			names := slices.Sorted(maps.Keys(s.calendars))
+			all = append(all, fmt.Sprintf("calendars: there is no Calendar %s%s; %s", name, workload.Meant(name, names), without))
+		}
+	}
+	return all
+}
+
+// LostWarnings returns texts about the lost events of a policy's calendars, about calendars that cannot be read, and about the
+// missing calendars of a freeze. Any other policy with a missing calendar is broken, which is an error and no warning.
 func (s *Snapshot) LostWarnings(p *policy.Policy, calendars []string) (all []string) {
+	if freeze.RuleOf(p) != nil {
+		all = s.missing(calendars, "its days do not count until there is one")
+	}
 	for _, name := range calendars {
 		text, means := s.Lost(name).String(), "the policy goes on without it"
 		switch _, valid := s.Days(name); {

@@ -94,7 +94,7 @@ func Of(w *source.World, o Options) (*Checkup, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.policies(memory, o)
+	c.policies(w, memory, o)
 	c.selections(memory, o.Whole)
 	if err := c.controllers(memory); err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func deletionOf(a *v1alpha1.Adapter, blocked string) string {
 		"patch adapters.flyball.dev %[1]s --type=merge --patch='{\"metadata\":{\"finalizers\":null}}'", a.Name)
 }
 
-func (c *Checkup) policies(memory *world.Memory, o Options) {
+func (c *Checkup) policies(w *source.World, memory *world.Memory, o Options) {
 	var findings []string
 	n := 0
 	memory.Policies(func(p *world.Policy) bool {
@@ -154,8 +154,10 @@ func (c *Checkup) policies(memory *world.Memory, o Options) {
 		if p.IsBroken() {
 			findings = append(findings, fmt.Sprintf("%s cannot be read: %v", id, p.Invalid.ToAggregate()))
 		}
-		for _, text := range memory.LostWarnings(p.Policy.Policy, p.Calendars) {
-			findings = append(findings, fmt.Sprintf("%s: %s", id, text))
+		if !w.HidesCalendarsOf(p) {
+			for _, text := range memory.LostWarnings(p.Policy.Policy, p.Calendars) {
+				findings = append(findings, fmt.Sprintf("%s: %s", id, text))
+			}
 		}
 		st := p.Kind.Status(p.Object)
 		if !o.Live || st == nil {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"flyball.dev/flyball/cmd/kubectl-flyball/overview"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -137,7 +139,7 @@ func TestNewObjectsAreNoProblem(t *testing.T) {
 		w.Note("Schedule/shop/odd cannot be read")
 		c, o := &Checkup{}, Options{Live: true, Now: time.Date(2037, 1, 1, 12, 0, 0, 0, time.UTC).Add(after)}
 		c.adapters(w, o)
-		c.policies(memory, o)
+		c.policies(w, memory, o)
 		for i, want := range []string{"the adapter presses.example.com: is it running?", "Schedule/shop/nights: is it running?"} {
 			said := strings.Join(c.Checks[i].Details, "\n")
 			if strings.Contains(said, want) != alarms || strings.Contains(said, "Schedule/shop/odd") {
@@ -147,6 +149,39 @@ func TestNewObjectsAreNoProblem(t *testing.T) {
 		listed := overview.Of(memory, overview.Options{At: o.Now, Zone: time.UTC, Live: true}).Policies[0]
 		if (listed.Problem != "") != alarms {
 			t.Errorf("after %s status has the problem %q", after, listed.Problem)
+		}
+	}
+}
+
+// TestAMissingCalendarOfAFreezeIsAProblem: without its only Calendar a freeze denies nothing, and nobody else would say so.
+// A user without the right to list Calendars does not know whether one is missing.
+func TestAMissingCalendarOfAFreezeIsAProblem(t *testing.T) {
+	const files = `{apiVersion: flyball.dev/v1alpha1, kind: ClusterChangeFreeze, metadata: {name: holidays},
+  spec: {target: {namespaceSelector: {}}, calendars: [{name: german, effect: Frozen}]}}
+---
+{apiVersion: flyball.dev/v1alpha1, kind: Calendar, metadata: {name: germany}, spec: {dates: [{date: "2037-12-24"}]}}`
+	const want = "ClusterChangeFreeze/holidays: calendars: there is no Calendar german; did you mean germany?; its days do not count until there is one"
+	for _, hidden := range []bool{false, true} {
+		w, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(files), Namespace: "shop",
+			FlyballNamespace: source.DefaultNamespace}.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Notes = nil
+		if hidden {
+			w.Unseen.Add(source.Right{Verb: "list", Resource: schema.GroupResource{Group: "flyball.dev", Resource: "calendars"}})
+		}
+		memory, err := w.Memory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &Checkup{}
+		c.policies(w, memory, Options{})
+		if said := strings.Join(c.Checks[0].Details, "\n"); hidden == strings.Contains(said, want) || hidden != c.Healthy() {
+			t.Errorf("hidden is %v: %q", hidden, said)
+		}
+		if noted := strings.Join(w.Notes, "\n"); hidden == strings.Contains(noted, want) {
+			t.Errorf("hidden is %v, notes: %q", hidden, noted)
 		}
 	}
 }

@@ -90,7 +90,7 @@ func (w *World) Memory() (*world.Memory, error) {
 			w.Note("%s is left out, because it uses calendars, which you may not list", p.ID)
 		} else if p.IsBroken() && freeze.RuleOf(p.Policy.Policy) == nil {
 			w.Note("%s cannot be read, so it does nothing new and refuses nothing: %v", p.ID, p.Invalid.ToAggregate())
-		} else {
+		} else if !w.HidesCalendarsOf(p) {
 			for _, text := range memory.LostWarnings(p.Policy.Policy, p.Calendars) {
 				lost = append(lost, fmt.Sprintf("%s: %s", p.ID, text))
 			}
