@@ -4,27 +4,29 @@ import "time"
 
 // Run is a day of a timeline, or several days in a row under the same name.
 type Run struct {
-	// First and Last are midnights.
+	// First and Last are the begins of days.
 	First, Last time.Time
 	Name        string
 }
 
-// Coming lists the days, from a midnight on, on which the timeline is on at some time. days is the number of searched
-// days. most is the largest number of returned runs.
-func (t Timeline) Coming(midnight time.Time, days, most int) (runs []Run) {
-	for range days {
-		tomorrow := midnight.AddDate(0, 0, 1)
-		for _, name := range t.names(midnight, tomorrow) {
-			if last := len(runs) - 1; last >= 0 && runs[last].Name == name && !runs[last].Last.AddDate(0, 0, 1).Before(midnight) {
-				runs[last].Last = midnight
+// Coming lists the days on which the timeline is on at some time. The first searched day is that of the given instant,
+// in the time zone of the instant. days is the number of searched days. most is the largest number of returned runs.
+func (t Timeline) Coming(at time.Time, days, most int) (runs []Run) {
+	loc := at.Location()
+	yesterday, today := Midnight(at, -1, loc), Midnight(at, 0, loc)
+	for day := range days {
+		tomorrow := Midnight(at, day+1, loc)
+		for _, name := range t.names(today, tomorrow) {
+			if last := len(runs) - 1; last >= 0 && runs[last].Name == name && !runs[last].Last.Before(yesterday) {
+				runs[last].Last = today
 				continue
 			}
 			if len(runs) == most {
 				return runs
 			}
-			runs = append(runs, Run{First: midnight, Last: midnight, Name: name})
+			runs = append(runs, Run{First: today, Last: today, Name: name})
 		}
-		midnight = tomorrow
+		yesterday, today = today, tomorrow
 	}
 	return runs
 }

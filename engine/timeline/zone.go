@@ -163,3 +163,12 @@ func (z *zone) instant(reading int64) (at int64, exact bool) {
 		from = end
 	}
 }
+
+// Midnight returns the instant at which a day begins in a time zone. The day is the given number of days after the day
+// of an instant. If the clock skips 00:00 of the day, the day begins later; if the clock shows 00:00 twice, it begins at
+// the first.
+func Midnight(at time.Time, days int, loc *time.Location) time.Time {
+	year, month, day := at.In(loc).Date()
+	first, _ := zoneOf(loc).instant(time.Date(year, month, day+days, 0, 0, 0, 0, time.UTC).Unix())
+	return time.Unix(first, 0).In(loc)
+}

@@ -10,8 +10,8 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
-	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
 	"flyball.dev/flyball/engine/savings"
+	"flyball.dev/flyball/engine/timeline"
 )
 
 // html is an output format of the verb report only.
@@ -91,7 +91,7 @@ const freezesFor = 90 * 24 * time.Hour
 
 func (v *reportVerb) options() (page.Options, error) {
 	now := v.Now().Truncate(time.Second)
-	o := page.Options{Now: now, From: week.Midnight(now, v.zone), Zone: v.zone, Namespace: v.within(), Live: !v.offline()}
+	o := page.Options{Now: now, From: timeline.Midnight(now, 0, v.zone), Zone: v.zone, Namespace: v.within(), Live: !v.offline()}
 	var err error
 	if o.Rates, err = v.rates(); err != nil {
 		return o, err

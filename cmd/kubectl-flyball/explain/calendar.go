@@ -64,7 +64,7 @@ func OfCalendar(w *source.World, name string, o Options) (*CalendarStory, error)
 		s.Invalid = found.Invalid.ToAggregate().Error()
 		return s, nil
 	}
-	today := midnight(object, o.At)
+	today := timeline.Midnight(o.At, 0, zoneOf(object))
 	for _, part := range memory.Parts(name) {
 		s.Coming = append(s.Coming, coming(part, name, today)...)
 	}
@@ -78,19 +78,18 @@ func OfCalendar(w *source.World, name string, o Options) (*CalendarStory, error)
 	return s, nil
 }
 
-// midnight returns the begin of the day of an instant in the time zone of a calendar.
-func midnight(c *v1alpha1.Calendar, at time.Time) time.Time {
+// zoneOf returns the time zone of a calendar.
+func zoneOf(c *v1alpha1.Calendar) *time.Location {
 	loc, err := timeline.LoadZone(c.Spec.TimeZone)
 	if err != nil {
-		loc = time.UTC
+		return time.UTC
 	}
-	year, month, day := at.In(loc).Date()
-	return time.Date(year, month, day, 0, 0, 0, 0, loc)
+	return loc
 }
 
-// coming returns the coming days of a part of a calendar, from a midnight on.
+// coming returns the coming days of a part of a calendar, from the begin of today on.
 func coming(part when.Part, calendar string, today time.Time) (days []CalendarDay) {
-	if st := part.Days.At(today); !st.Active && (st.Until.IsZero() || st.Until.After(today.AddDate(0, 0, when.ComingDays))) {
+	if st := part.Days.At(today); !st.Active && (st.Until.IsZero() || st.Until.After(timeline.Midnight(today, when.ComingDays, today.Location()))) {
 		return nil // most events of a long file are over
 	}
 	for _, run := range part.Days.Coming(today, when.ComingDays, comingMost) {

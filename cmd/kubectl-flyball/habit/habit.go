@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"flyball.dev/flyball/engine/timeline"
 )
 
 // Refusal is the reason why a history proposes nothing, with the remedy.
@@ -113,7 +115,7 @@ type Part struct{ From, To time.Time }
 // Days returns the number of days.
 func (p Part) Days() int {
 	n := 0
-	for at := p.From; at.Before(p.To); at = at.AddDate(0, 0, 1) {
+	for dayAfter(p.From, n).Before(p.To) {
 		n++
 	}
 	return n
@@ -124,8 +126,11 @@ func (p Part) Weeks() float64 { return float64(p.Days()) / daysOfWeek }
 
 // String returns the first and the last day.
 func (p Part) String() string {
-	return fmt.Sprintf("%s to %s", day(p.From), day(p.To.AddDate(0, 0, -1)))
+	return fmt.Sprintf("%s to %s", day(p.From), day(dayAfter(p.To, -1)))
 }
+
+// dayAfter returns the begin of the day that is a number of days after the day of an instant.
+func dayAfter(t time.Time, days int) time.Time { return timeline.Midnight(t, days, t.Location()) }
 
 func day(t time.Time) string { return t.Format(time.DateOnly) }
 
@@ -147,8 +152,11 @@ const leastTeach, leastJudge, askedJudge = 14, 7, 2
 // two thirds of all days, but at least two weeks. It returns an error if the history is too short, or if more than a
 // tenth of it is unknown.
 func (h History) Split(zone *time.Location, learn int) (teach, judge Part, err error) {
-	from := midnight(time.Unix(h.First*minutesOfHour, 0).In(zone), false)
-	to := midnight(time.Unix((h.First+int64(len(h.Cores)))*minutesOfHour, 0).In(zone), true)
+	first := time.Unix(h.First*minutesOfHour, 0).In(zone)
+	from, to := dayAfter(first, 0), dayAfter(time.Unix((h.First+int64(len(h.Cores)))*minutesOfHour, 0).In(zone), 0)
+	if from.Before(first) {
+		from = dayAfter(first, 1)
+	}
 	n := Part{from, to}.Days()
 	need, rest, otherwise := learn, askedJudge, ""
 	if learn == 0 {
@@ -160,7 +168,7 @@ func (h History) Split(zone *time.Location, learn int) (teach, judge Part, err e
 			need+rest, need, rest, otherwise)
 	}
 	learn = min(learn, n-rest)
-	border := from.AddDate(0, 0, learn)
+	border := dayAfter(from, learn)
 	teach, judge = Part{from, border}, Part{border, to}
 	return teach, judge, errorOf(h.gaps(teach), h.gaps(judge))
 }
@@ -173,15 +181,6 @@ func errorOf(all ...error) error {
 		}
 	}
 	return nil
-}
-
-// midnight returns the first midnight from an instant on, or the last midnight up to it.
-func midnight(t time.Time, before bool) time.Time {
-	at := time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location())
-	if !before && at.Before(t) {
-		at = at.AddDate(0, 0, 1)
-	}
-	return at
 }
 
 const (

@@ -147,6 +147,32 @@ func TestSplitUsesTwoThirdsOfWholeDays(t *testing.T) {
 	}
 }
 
+// TestDaysOfASkippedMidnight: the day on which the clock skips midnight is a day, and the next days begin at midnight.
+func TestDaysOfASkippedMidnight(t *testing.T) {
+	for name, change := range map[string]string{"America/Santiago": "2027-09-05", "Atlantic/Azores": "2027-03-28"} {
+		loc := zone(t, name)
+		day, err := time.Parse(time.DateOnly, change)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for before := range 22 {
+			y, m, d := day.AddDate(0, 0, -before).Date()
+			h := history(t, time.Date(y, m, d-1, 12, 0, 0, 0, loc), 22, office)
+			teach, judge, err := h.Split(loc, 0)
+			if err != nil || teach.Days() != 14 || judge.Days() != 7 || !teach.To.Equal(judge.From) {
+				t.Errorf("%s, %d days before: %s and %s, %v", name, before, teach, judge, err)
+			}
+			date := func(n int) string { return time.Date(y, m, d+n, 0, 0, 0, 0, time.UTC).Format(time.DateOnly) }
+			if want := date(0) + " to " + date(13); teach.String() != want {
+				t.Errorf("%s: learns from %s, want %s", name, teach, want)
+			}
+			if want := date(14) + " to " + date(20); judge.String() != want {
+				t.Errorf("%s: judges %s, want %s", name, judge, want)
+			}
+		}
+	}
+}
+
 // TestAnOffice: the windows are the nights and the weekend. The trial finds the use on a Saturday.
 func TestAnOffice(t *testing.T) {
 	h := history(t, monday, 28, func(local time.Time) float64 {

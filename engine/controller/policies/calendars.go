@@ -110,17 +110,15 @@ func setComing(cal *v1alpha1.Calendar, found world.Calendar, now time.Time) (nex
 	if err != nil {
 		loc = time.UTC
 	}
-	year, month, day := now.In(loc).Date()
-	today := time.Date(year, month, day, 0, 0, 0, 0, loc)
 	cal.Status.Coming = nil
-	for _, d := range found.Days.Coming(today, when.ComingDays, comingMost) {
+	for _, d := range found.Days.Coming(now.In(loc), when.ComingDays, comingMost) {
 		coming := v1alpha1.CalendarComing{Date: d.First.Format(time.DateOnly), Name: strings.TrimPrefix(d.Name, cal.Name+": ")}
 		if d.Last.After(d.First) {
 			coming.Until = d.Last.Format(time.DateOnly)
 		}
 		cal.Status.Coming = append(cal.Status.Coming, coming)
 	}
-	return today.AddDate(0, 0, 1)
+	return timeline.Midnight(now, 1, loc)
 }
 
 // usersOf returns the number of policies that name a calendar.

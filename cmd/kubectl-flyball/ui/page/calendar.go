@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
+	"flyball.dev/flyball/engine/timeline"
 )
 
 // Month is a month of the calendar of freezes, in weeks that begin on Monday.
@@ -29,7 +29,7 @@ type Date struct {
 func (b body) Months() (all []Month) {
 	y, m, _ := b.Freezes.From.In(b.v.Zone).Date()
 	for ; ; m++ {
-		first := week.Midnight(time.Date(y, m, 1, 12, 0, 0, 0, b.v.Zone), b.v.Zone)
+		first := timeline.Midnight(time.Date(y, m, 1, 12, 0, 0, 0, b.v.Zone), 0, b.v.Zone)
 		if !first.Before(b.Freezes.To) {
 			return all
 		}
@@ -54,7 +54,7 @@ func (b body) Months() (all []Month) {
 
 // date returns the cell of the day that has the given noon.
 func (b body) date(noon time.Time) Date {
-	from, to := week.Midnight(noon, b.v.Zone), week.Midnight(noon.AddDate(0, 0, 1), b.v.Zone)
+	from, to := timeline.Midnight(noon, 0, b.v.Zone), timeline.Midnight(noon, 1, b.v.Zone)
 	d := Date{Number: strconv.Itoa(noon.Day()), Today: !b.At.Before(from) && b.At.Before(to)}
 	x := func(t time.Time) float64 {
 		switch {

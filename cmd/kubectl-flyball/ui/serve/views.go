@@ -24,6 +24,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
 	"flyball.dev/flyball/engine/admit/freezecheck"
 	"flyball.dev/flyball/engine/admit/limits"
+	"flyball.dev/flyball/engine/timeline"
 )
 
 func (s *Server) routes(mux *http.ServeMux) {
@@ -148,22 +149,22 @@ func (q request) frame(r *http.Request, nav string) page.Frame {
 // report returns the report for the choices.
 func (q request) report(ctx context.Context, w *source.World) (*page.Report, error) {
 	now := q.Now().Truncate(time.Second)
-	o := page.Options{Now: now, From: week.Midnight(now, q.zone), Zone: q.zone, Namespace: q.Namespace, Live: q.Live, Rates: q.Rates}
+	o := page.Options{Now: now, From: timeline.Midnight(now, 0, q.zone), Zone: q.zone, Namespace: q.Namespace, Live: q.Live, Rates: q.Rates}
 	if text := q.query["from"]; text != "" {
 		day, err := time.Parse(time.DateOnly, text)
 		if err != nil {
 			return nil, fmt.Errorf("read the day %q: give one such as 2037-05-11", text)
 		}
-		o.From = week.Midnight(time.Date(day.Year(), day.Month(), day.Day(), 12, 0, 0, 0, q.zone), q.zone)
+		o.From = timeline.Midnight(time.Date(day.Year(), day.Month(), day.Day(), 12, 0, 0, 0, q.zone), 0, q.zone)
 	}
-	local := o.From.In(q.zone)
 	switch q.query["span"] {
 	case "day":
-		o.To = local.AddDate(0, 0, 1)
+		o.To = timeline.Midnight(o.From, 1, q.zone)
 	case "month":
-		o.To = local.AddDate(0, 1, 0)
+		y, m, d := o.From.In(q.zone).Date()
+		o.To = timeline.Midnight(time.Date(y, m+1, d, 12, 0, 0, 0, q.zone), 0, q.zone)
 	default:
-		o.To = local.AddDate(0, 0, 7)
+		o.To = timeline.Midnight(o.From, 7, q.zone)
 	}
 	o.FreezesTo = o.From.AddDate(0, 0, 90)
 	return page.Of(ctx, w, o)
@@ -281,8 +282,8 @@ func (s *Server) target(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return err
 		}
-		from := week.Midnight(now, q.zone)
-		days, err := week.Of(ctx, near, week.Options{From: from, To: from.In(q.zone).AddDate(0, 0, 7), Now: now, Zone: q.zone,
+		from := timeline.Midnight(now, 0, q.zone)
+		days, err := week.Of(ctx, near, week.Options{From: from, To: timeline.Midnight(now, 7, q.zone), Now: now, Zone: q.zone,
 			Namespace: target.Namespace})
 		if err != nil {
 			return err

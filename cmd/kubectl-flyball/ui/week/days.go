@@ -3,23 +3,14 @@ package week
 import (
 	"fmt"
 	"time"
-)
 
-// Midnight returns the instant at which the day of the given instant begins in a time zone.
-func Midnight(at time.Time, zone *time.Location) time.Time {
-	y, m, d := at.In(zone).Date()
-	start := time.Date(y, m, d, 0, 0, 0, 0, zone)
-	if start.In(zone).Day() != d { // the clock skips midnight
-		_, start = start.ZoneBounds()
-	}
-	return start
-}
+	"flyball.dev/flyball/engine/timeline"
+)
 
 // mark sets the days and the clock changes of the week.
 func (w *Week) mark() {
-	y, m, d := w.From.In(w.zone).Date()
 	for i := 0; ; i++ {
-		day := Midnight(time.Date(y, m, d+i, 12, 0, 0, 0, w.zone), w.zone)
+		day := timeline.Midnight(w.From, i, w.zone)
 		if !day.Before(w.To) {
 			break
 		}

@@ -13,6 +13,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/timeline"
 )
 
 const root = "../../../.."
@@ -64,7 +65,7 @@ func TestBarsAreThePlan(t *testing.T) {
 	for _, name := range []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe"} {
 		z := zone(t, name)
 		for _, change := range changesOfClocks(z) {
-			from := week.Midnight(change.AddDate(0, 0, -3), z)
+			from := timeline.Midnight(change, -3, z)
 			to := from.AddDate(0, 0, 7)
 			t.Run(name+" "+from.Format(time.DateOnly), func(t *testing.T) {
 				w := demo(t)
@@ -190,7 +191,7 @@ func TestPastIsShownAsFarAsTheLedger(t *testing.T) {
 		t.Fatal("nothing is put to sleep")
 	}
 	asleep := asleepAt(t, w, night.Add(-12*time.Hour), night)
-	k, err := week.Of(t.Context(), asleep, week.Options{From: week.Midnight(night, z), To: night.AddDate(0, 0, 2), Now: night, Zone: z})
+	k, err := week.Of(t.Context(), asleep, week.Options{From: timeline.Midnight(night, 0, z), To: night.AddDate(0, 0, 2), Now: night, Zone: z})
 	if err != nil {
 		t.Fatal(err)
 	}
