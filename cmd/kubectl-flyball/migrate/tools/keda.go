@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/robfig/cron/v3"
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -19,8 +21,11 @@ import (
 )
 
 func kedaCron() migrate.Tool {
-	return migrate.Tool{Name: "keda-cron", Title: "KEDA cron triggers", Reads: migrate.Namespaced(migrate.ScaledObject), Convert: convertCrons}
+	return migrate.Tool{Name: "keda-cron", Title: "KEDA cron triggers", Reads: migrate.Namespaced(migrate.ScaledObject, scaledJob),
+		Convert: convertCrons}
 }
+
+var scaledJob = schema.GroupKind{Group: "keda.sh", Kind: "ScaledJob"}
 
 // cronTrigger is one trigger of type cron with its active windows.
 type cronTrigger struct {
@@ -30,41 +35,81 @@ type cronTrigger struct {
 }
 
 func convertCrons(in *migrate.Input, out *migrate.Output) {
-	found := false
+	before := len(out.Emitted)
 	for _, s := range in.Of(schema.GroupKind{Group: "keda.k8s.io", Kind: "ScaledObject"}) {
 		out.Leave(s, "its API is that of KEDA 1: rewrite it for keda.sh/v1alpha1")
 	}
-	for _, s := range in.Of(migrate.ScaledObject) {
-		var crons []cronTrigger
-		others, broken := 0, false
-		for i, t := range s.Get("spec.triggers").Array() {
-			if t.Get("type").Str != "cron" {
-				others++
-				continue
-			}
-			found = true
-			c, why := readCron(t.Get("metadata"))
-			if why != "" {
-				out.Leave(s, "triggers[%d]: %s", i, why)
-				broken = true
-				continue
-			}
-			crons = append(crons, c)
-		}
-		switch {
-		case len(crons) == 0:
-		case !readable(s, out):
-		case others > 0 || broken:
-			emitCrons(s, migrate.ScaledObject, s.Name(), crons,
-				func(n int64) v1alpha1.TriggerValues { return v1alpha1.TriggerValues{Min: new(floor(s, n))} }, out)
-		default:
-			convertCronOnly(s, crons, out)
+	for _, s := range in.Of(scaledJob) {
+		if i := slices.IndexFunc(s.Get("spec.triggers").Array(), isCronTrigger); i >= 0 {
+			out.Leave(s, "triggers[%d]: a cron trigger of a ScaledJob starts Jobs again and again in its window, and no policy does that", i)
 		}
 	}
-	if found {
+	for _, s := range in.Of(migrate.ScaledObject) {
+		if triggers := s.Get("spec.triggers").Array(); !slices.ContainsFunc(triggers, isCronTrigger) {
+			continue
+		} else if why := inert(s); why != "" {
+			out.Leave(s, "%s", why)
+		} else {
+			convertTriggers(s, triggers, out)
+		}
+	}
+	if len(out.Emitted) > before {
 		out.Step("apply the objects below, and then take the cron triggers out of the ScaledObjects (or the ScaledObjects away, where they " +
 			"have no other trigger)")
 	}
+}
+
+func isCronTrigger(t gjson.Result) bool { return t.Get("type").Str == "cron" }
+
+// convertTriggers converts a ScaledObject with cron triggers.
+func convertTriggers(s migrate.Object, triggers []gjson.Result, out *migrate.Output) {
+	var crons []cronTrigger
+	rest := false // triggers that are not converted
+	for i, t := range triggers {
+		if !isCronTrigger(t) {
+			rest = true
+			continue
+		}
+		c, why := readCron(t.Get("metadata"))
+		if why != "" {
+			out.Leave(s, "triggers[%d]: %s", i, why)
+			rest = true
+			continue
+		}
+		crons = append(crons, c)
+	}
+	switch {
+	case len(crons) == 0:
+	case !readable(s, out):
+	case rest:
+		emitCrons(s, migrate.ScaledObject, s.Name(), crons,
+			func(n int64) v1alpha1.TriggerValues { return v1alpha1.TriggerValues{Min: new(floor(s, n))} }, out)
+	default:
+		convertCronOnly(s, crons, out)
+	}
+}
+
+// inert returns the reason why the cron triggers of a ScaledObject have another effect than a minimum of replicas in
+// their windows; empty: there is none. KEDA 8b4f083 takes each value of the boolean annotations for true that it cannot
+// read as false (apis/keda/v1alpha1/scaledobject_types.go, getBoolAnnotation). With idleReplicaCount, only an active trigger
+// brings the target from that count to minReplicaCount (pkg/scaling/executor/scale_scaledobjects.go).
+func inert(s migrate.Object) string {
+	annotations := s.Get("metadata.annotations").Map()
+	if count, is := annotations["autoscaling.keda.sh/paused-replicas"]; is {
+		return fmt.Sprintf("the annotation autoscaling.keda.sh/paused-replicas keeps it at %s, and its triggers do nothing: take the annotation away first",
+			count.Str)
+	}
+	for _, name := range []string{"paused", "paused-scale-in", "paused-scale-out"} {
+		value, is := annotations["autoscaling.keda.sh/"+name]
+		if on, err := strconv.ParseBool(value.Str); is && (on || err != nil) {
+			return fmt.Sprintf("the annotation autoscaling.keda.sh/%s: %q stops its scaling: take the annotation away first", name, value.Str)
+		}
+	}
+	if idle := s.Get("spec.idleReplicaCount"); idle.Exists() {
+		return fmt.Sprintf("idleReplicaCount is %s: only an active trigger brings the target from there to minReplicaCount, and a policy is none",
+			idle.String())
+	}
+	return ""
 }
 
 // floor returns the minimum of replicas in the windows of a cron trigger. It is at least the ScaledObject's minimum,
@@ -77,24 +122,36 @@ func floor(s migrate.Object, desired int64) int64 {
 	return min(max(desired, s.Get("spec.minReplicaCount").Int()), most)
 }
 
+// kedaCrons is KEDA's parser (8b4f083, pkg/scalers/cron_scaler.go). It knows no descriptors such as @daily, and no Sunday 7.
+var kedaCrons = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
+
+// readCron reads a cron trigger. It returns the reason for a trigger that cannot be converted. KEDA itself refuses most of
+// them, so such a trigger had no effect.
 func readCron(m gjson.Result) (cronTrigger, string) {
 	start, end := strings.TrimSpace(m.Get("start").Str), strings.TrimSpace(m.Get("end").Str)
-	c := cronTrigger{zone: migrate.Zone(m.Get("timezone").Str)}
+	c := cronTrigger{zone: m.Get("timezone").Str}
 	var ok bool
-	if c.desired, ok = migrate.Count(m.Get("desiredReplicas").String()); !ok {
+	switch c.desired, ok = migrate.Count(m.Get("desiredReplicas").String()); {
+	case !ok:
 		return c, fmt.Sprintf("desiredReplicas is %q and no count", m.Get("desiredReplicas").String())
+	case c.desired == 0:
+		return c, "KEDA refuses it: desiredReplicas is 0"
+	case c.zone == "":
+		return c, "KEDA refuses it: it has no timezone"
+	case start == end && start != "":
+		return c, fmt.Sprintf("KEDA refuses it: start and end are both %q", start)
 	}
 	if _, err := timeline.LoadZone(c.zone); err != nil {
 		return c, fmt.Sprintf("timezone is %q, which is no time zone", c.zone)
 	}
 	for _, name := range []string{"start", "end"} {
-		if cron := strings.TrimSpace(m.Get(name).Str); !isCron(cron) {
-			return c, fmt.Sprintf("%s is %q, which is no cron of minute, hour, day of the month, month and day of the week", name, cron)
+		text := strings.TrimSpace(m.Get(name).Str)
+		if _, err := face.ParseCron(text); err != nil {
+			return c, fmt.Sprintf("%s is %q, which is no cron of minute, hour, day of the month, month and day of the week", name, text)
 		}
-	}
-	if start == end {
-		c.windows = []v1alpha1.Window{week.AllDay()}
-		return c, ""
+		if _, err := kedaCrons.Parse(text); err != nil {
+			return c, fmt.Sprintf("KEDA refuses it: %s is %q: %v", name, text, err)
+		}
 	}
 	if c.windows, ok = week.Pair(start, end); ok {
 		return c, ""
@@ -105,11 +162,6 @@ func readCron(m gjson.Result) (cronTrigger, string) {
 	}
 	c.windows = []v1alpha1.Window{window}
 	return c, ""
-}
-
-func isCron(text string) bool {
-	_, err := face.ParseCron(text)
-	return err == nil
 }
 
 // emitCrons adds a Trigger for the crons. The Trigger has the time zone of the first cron.
