@@ -160,7 +160,8 @@ func TestAMissingCalendarOfAFreezeIsAProblem(t *testing.T) {
   spec: {target: {namespaceSelector: {}}, calendars: [{name: german, effect: Frozen}]}}
 ---
 {apiVersion: flyball.dev/v1alpha1, kind: Calendar, metadata: {name: germany}, spec: {dates: [{date: "2037-12-24"}]}}`
-	const want = "ClusterChangeFreeze/holidays: calendars: there is no Calendar german; did you mean germany?; its days do not count until there is one"
+	const want = "ClusterChangeFreeze/holidays: calendars: there is no Calendar german; did you mean germany?; " +
+		"its days do not count until there is one"
 	for _, hidden := range []bool{false, true} {
 		w, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(files), Namespace: "shop",
 			FlyballNamespace: source.DefaultNamespace}.Load()

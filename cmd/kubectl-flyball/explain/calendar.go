@@ -89,7 +89,8 @@ func zoneOf(c *v1alpha1.Calendar) *time.Location {
 
 // coming returns the coming days of a part of a calendar, from the begin of today on.
 func coming(part when.Part, calendar string, today time.Time) (days []CalendarDay) {
-	if st := part.Days.At(today); !st.Active && (st.Until.IsZero() || st.Until.After(timeline.Midnight(today, when.ComingDays, today.Location()))) {
+	end := timeline.Midnight(today, when.ComingDays, today.Location())
+	if st := part.Days.At(today); !st.Active && (st.Until.IsZero() || st.Until.After(end)) {
 		return nil // most events of a long file are over
 	}
 	for _, run := range part.Days.Coming(today, when.ComingDays, comingMost) {

@@ -96,8 +96,8 @@ func convertTriggers(s migrate.Object, triggers []gjson.Result, out *migrate.Out
 func inert(s migrate.Object) string {
 	annotations := s.Get("metadata.annotations").Map()
 	if count, is := annotations["autoscaling.keda.sh/paused-replicas"]; is {
-		return fmt.Sprintf("the annotation autoscaling.keda.sh/paused-replicas keeps it at %s, and its triggers do nothing: take the annotation away first",
-			count.Str)
+		return fmt.Sprintf("the annotation autoscaling.keda.sh/paused-replicas keeps it at %s, and its triggers do nothing: take "+
+			"the annotation away first", count.Str)
 	}
 	for _, name := range []string{"paused", "paused-scale-in", "paused-scale-out"} {
 		value, is := annotations["autoscaling.keda.sh/"+name]
