@@ -143,6 +143,8 @@ func TestAnOrderAwakeWithoutEffectDoesNotCancelAnOrderAsleep(t *testing.T) {
 		{"the order names another schedule", []policy.Object{nightly(0)}, order("other", awake, -1, 5, "office"), ""},
 		{"one of two schedules yields", []policy.Object{nightly(0), second}, order("other", awake, -1, 5), other},
 		{"the schedule is suspended", []policy.Object{suspended}, order("other", awake, -1, 5), other},
+		{"the order names a schedule and there is none", nil, order("other", awake, -1, 5, "office"), ""},
+		{"the order names a schedule beside a suspended one", []policy.Object{suspended}, order("other", awake, -1, 5, "office"), ""},
 	} {
 		policies := append(slices.Clone(tc.schedules), tc.awake, order("demo", asleep, -1, 5))
 		v := decide.Target(memory(t, policies, worldtest.Deployment("web", 3, "")), web, evening, nil)
@@ -165,6 +167,44 @@ func TestAJobThatIsCreatedDuringAnOrderIsLeftAlone(t *testing.T) {
 		v := decide.Target(m, ref, evening, nil)
 		if limit, ok := limitOf(v); !ok || limit != want || (body(v) != "") != (want == "") {
 			t.Errorf("created %s before the evening: limit %q, writes %q", -at, limit, body(v))
+		}
+	}
+}
+
+// An autoscaler and its scale target sleep, are held and wake together. So the limits of a schedule of one hold for orders about the
+// other.
+func TestLimitsOfASchedulePassThroughTheAutoscaler(t *testing.T) {
+	const none = "Schedule/shop/nights yields to no effect "
+	kinds := map[string][]v1alpha1.KindRef{"Deployment": {{Group: "apps", Kind: "Deployment"}},
+		"ScaledObject": {{Group: "keda.sh", Kind: "ScaledObject"}}}
+	so := workload.Ref{GroupKind: schema.GroupKind{Group: "keda.sh", Kind: "ScaledObject"}, Namespace: "shop", Name: "scaled"}
+	noon := evening.Add(-8 * time.Hour)
+	for _, tc := range []struct {
+		schedule, order string
+		effect          v1alpha1.OverrideEffect
+		bounds          []v1alpha1.OverrideEffect
+		limit           string
+	}{
+		{"Deployment", "ScaledObject", v1alpha1.OverrideAsleep, []v1alpha1.OverrideEffect{v1alpha1.OverrideAwake}, none + "Asleep"},
+		{"ScaledObject", "Deployment", v1alpha1.OverrideAsleep, []v1alpha1.OverrideEffect{v1alpha1.OverrideAwake}, none + "Asleep"},
+		{"Deployment", "ScaledObject", v1alpha1.OverrideHold, []v1alpha1.OverrideEffect{v1alpha1.OverrideAwake}, none + "Hold"},
+		{"ScaledObject", "Deployment", v1alpha1.OverrideHold, []v1alpha1.OverrideEffect{v1alpha1.OverrideAwake}, none + "Hold"},
+		{"Deployment", "ScaledObject", v1alpha1.OverrideAsleep, nil, ""},
+		{"ScaledObject", "Deployment", v1alpha1.OverrideAsleep, nil, ""},
+	} {
+		limits, demo := nightly(0), order("demo", tc.effect, -9, 20)
+		if tc.bounds != nil {
+			limits = bounded("", tc.bounds...)
+		}
+		limits.Spec.Target.Kinds, demo.Spec.Target.Kinds = kinds[tc.schedule], kinds[tc.order]
+		m := memory(t, []policy.Object{limits, demo}, webAt(4), scaledObject)
+		ordered, written := map[string]workload.Ref{"Deployment": web, "ScaledObject": so}[tc.order], ""
+		for _, ref := range []workload.Ref{web, so} {
+			written += body(decide.Target(m, ref, noon, nil))
+		}
+		limit, ok := limitOf(decide.Target(m, ordered, noon, nil))
+		if !ok || limit != tc.limit || (written == "") != (tc.limit != "") {
+			t.Errorf("schedule of the %s, order %s of the %s: limit %q (%t), writes %q", tc.schedule, tc.effect, tc.order, limit, ok, written)
 		}
 	}
 }

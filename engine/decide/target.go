@@ -244,7 +244,7 @@ func (d decider) selecting(k *Kind, obj *workload.Object, ns Namespace) []*Polic
 
 // addOverrides adds the orders in force to keep an object awake to the input, and the limits of the schedules among the acting policies
 // if any order is in force. An order to keep a scaled object awake concerns its autoscalers too: an autoscaler that sleeps
-// would put the object to sleep.
+// would put the object to sleep. An order to sleep or to hold is also limited by the schedules of the other object.
 func (d decider) addOverrides(in *pipeline.Input, acting []*Policy, k *Kind, obj *workload.Object, labels workload.Pairs) {
 	inForce := false
 	add := func(p *Policy) {
@@ -259,7 +259,8 @@ func (d decider) addOverrides(in *pipeline.Input, acting []*Policy, k *Kind, obj
 	for _, p := range acting {
 		add(p)
 	}
-	if tk, governed := d.governed(k, obj); governed != nil {
+	tk, governed := d.governed(k, obj)
+	if governed != nil {
 		d.w.EachPolicyFor(tk.GroupKind, governed, labels, d.now, func(p *Policy) {
 			if p.Override != nil && p.Override.Effect == v1alpha1.OverrideAwake && p.Selects(tk, governed, labels) &&
 				!p.Selects(k, obj, labels) && p.leaves(tk, governed, ControlOf(d.w, tk, governed)) == "" {
@@ -275,9 +276,24 @@ func (d decider) addOverrides(in *pipeline.Input, acting []*Policy, k *Kind, obj
 			in.Bounds = append(in.Bounds, *p.Bounds)
 		}
 	}
-	if i := slices.IndexFunc(in.Overrides, func(o pipeline.Override) bool { return o.Applies(in.Bounds, d.now) }); i >= 0 {
+	if governed != nil {
+		d.addBeside(in, tk, governed)
+	}
+	d.eachGovernor(in.Target.Ref, func(gk *Kind, governor *workload.Object) { d.addBeside(in, gk, governor) })
+	all := slices.Concat(in.Bounds, in.Beside)
+	if i := slices.IndexFunc(in.Overrides, func(o pipeline.Override) bool { return o.Applies(all, d.now) }); i >= 0 {
 		in.Awake = &in.Overrides[i]
 	}
+}
+
+// addBeside adds the limits of the schedules of another object, which scales the target or is scaled by it, to the input.
+func (d decider) addBeside(in *pipeline.Input, k *Kind, obj *workload.Object) {
+	d.eachAsked(k, obj, func(p *Policy) {
+		isOf := func(b pipeline.Bounds) bool { return b.By == p.ID }
+		if p.Bounds != nil && !slices.ContainsFunc(in.Bounds, isOf) && !slices.ContainsFunc(in.Beside, isOf) {
+			in.Beside = append(in.Beside, *p.Bounds)
+		}
+	})
 }
 
 // spareKept returns the claims without the claims of Overrides if a policy keeps its values on the object, because the end of an
@@ -327,13 +343,16 @@ func (p *Policy) Selects(k *Kind, obj *workload.Object, namespace workload.Pairs
 
 // EachAsked yields every policy that is asked about an object.
 func EachAsked(w World, k *Kind, obj *workload.Object, yield func(*Policy)) {
-	d := decider{w: w}
+	decider{w: w}.eachAsked(k, obj, yield)
+}
+
+func (d decider) eachAsked(k *Kind, obj *workload.Object, yield func(*Policy)) {
 	ns := d.namespace(obj.Namespace)
 	if d.asksNone(k, obj) || ns.Unknown {
 		return
 	}
-	control := ControlOf(w, k, obj)
-	w.EachPolicyFor(k.GroupKind, obj, ns.Labels, d.now, func(p *Policy) {
+	control := ControlOf(d.w, k, obj)
+	d.w.EachPolicyFor(k.GroupKind, obj, ns.Labels, d.now, func(p *Policy) {
 		if p.Selects(k, obj, ns.Labels) && p.leaves(k, obj, control) == "" {
 			yield(p)
 		}

@@ -65,10 +65,10 @@ func (o *Override) Names(id workload.Policy) bool {
 	})
 }
 
-// Applies reports whether an order to stay awake has an effect on a target: a schedule of the target yields, or no schedule puts the
-// target to sleep.
+// Applies reports whether an order to stay awake has an effect on a target: a schedule of the target yields, or the order names none and
+// no schedule puts the target to sleep.
 func (o *Override) Applies(bounds []Bounds, now time.Time) bool {
-	refused := false
+	refused := len(o.Policies) > 0
 	for i := range bounds {
 		if bounds[i].Suspended {
 			continue

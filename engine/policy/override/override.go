@@ -6,6 +6,7 @@ package override
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -128,11 +129,21 @@ func (o *override) active(f *pipeline.Frame) error {
 	return nil
 }
 
+// bounds returns the limits of an order. An autoscaler and its scale target sleep and are held together, so an order to sleep or to
+// hold has the limits of both. Schedules of the other object yield to an order to stay awake there.
+func (o *override) bounds(in *pipeline.Input) []pipeline.Bounds {
+	if o.order.Effect == v1alpha1.OverrideAwake {
+		return in.Bounds
+	}
+	return slices.Concat(in.Bounds, in.Beside)
+}
+
 // effect claims the effect, unless a schedule of the target does not yield. The claim to stay awake is not needed: the
 // schedules that yield claim nothing.
 func (o *override) effect(f *pipeline.Frame) error {
-	for i := range f.Input.Bounds {
-		b := &f.Input.Bounds[i]
+	bounds := o.bounds(f.Input)
+	for i := range bounds {
+		b := &bounds[i]
 		if o.order.Effect == v1alpha1.OverrideAwake && !o.order.Names(b.By) {
 			continue
 		}
