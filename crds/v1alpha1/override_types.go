@@ -27,6 +27,7 @@ type OverrideRules struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^ *(0000-|0001-01-01|9999-12-31)')",message="give a time from 0001-01-02 to 9999-12-30"
 	Until string `json:"until,omitempty"`
 	// TimeZone of until is an IANA name, for example Europe/Skopje. Default: UTC.
 	// +optional
@@ -51,9 +52,11 @@ type OverrideRules struct {
 // +kubebuilder:validation:XValidation:rule="has(self.for) != has(self.until)",message="give exactly one of for and until"
 // +kubebuilder:validation:XValidation:rule="!has(self.timeZone) || has(self.until)",message="timeZone is the zone of until: leave it out with for"
 type OverrideSpec struct {
-	// Target selects the objects. Empty: everything in the namespace for which the effect is possible.
+	// Target selects the objects, not by annotations. Empty: everything in the namespace for which the effect is possible.
 	// +optional
 	// +kubebuilder:default={}
+	// +kubebuilder:validation:XValidation:rule="!has(self.annotations)",message="annotations: select by kinds, names and labels"
+	// +kubebuilder:validation:XValidation:rule="!has(self.annotationSelector)",message="annotationSelector: select by kinds, names and labels"
 	Target        TargetSelector `json:"target,omitempty"`
 	OverrideRules `json:",inline"`
 }
@@ -63,6 +66,8 @@ type OverrideSpec struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.timeZone) || has(self.until)",message="timeZone is the zone of until: leave it out with for"
 type ClusterOverrideSpec struct {
 	// Target selects the objects; it names namespaces, a namespace selector, or only cluster-scoped kinds.
+	// +kubebuilder:validation:XValidation:rule="!has(self.annotations)",message="annotations: select by kinds, names and labels"
+	// +kubebuilder:validation:XValidation:rule="!has(self.annotationSelector)",message="annotationSelector: select by kinds, names and labels"
 	Target        ClusterTargetSelector `json:"target"`
 	OverrideRules `json:",inline"`
 }

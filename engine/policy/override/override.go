@@ -35,14 +35,27 @@ const Ended = "Ended"
 func Compile(o *v1alpha1.Override, ctx policy.Context) (*policy.Policy, field.ErrorList) {
 	id := workload.Policy{Kind: Kind, Namespace: o.Namespace, Name: o.Name}
 	target, errs := selector.Namespaced(o.Spec.Target, o.Namespace, ctx.Scope, field.NewPath("spec", "target"))
-	return compile(id, target, errs, o.Spec.OverrideRules, &o.ObjectMeta)
+	return compile(id, target, append(errs, byAnnotations(o.Spec.Target)...), o.Spec.OverrideRules, &o.ObjectMeta)
 }
 
 // CompileCluster compiles a ClusterOverride. With errors, it returns policy.Broken.
 func CompileCluster(o *v1alpha1.ClusterOverride, ctx policy.Context) (*policy.Policy, field.ErrorList) {
 	id := workload.Policy{Kind: ClusterKind, Name: o.Name}
 	target, errs := selector.Cluster(o.Spec.Target, ctx.Scope, field.NewPath("spec", "target"))
-	return compile(id, target, errs, o.Spec.OverrideRules, &o.ObjectMeta)
+	return compile(id, target, append(errs, byAnnotations(o.Spec.Target.TargetSelector)...), o.Spec.OverrideRules, &o.ObjectMeta)
+}
+
+// byAnnotations returns an error for each field that selects by annotations. Each new key would have Flyball list all objects of the
+// cluster anew, for an author without a right on them.
+func byAnnotations(target v1alpha1.TargetSelector) (errs field.ErrorList) {
+	at := field.NewPath("spec", "target")
+	if len(target.Annotations) > 0 {
+		errs = append(errs, field.Forbidden(at.Child("annotations"), "select by kinds, names and labels"))
+	}
+	if target.AnnotationSelector != nil {
+		errs = append(errs, field.Forbidden(at.Child("annotationSelector"), "select by kinds, names and labels"))
+	}
+	return errs
 }
 
 func compile(id workload.Policy, target *selector.Selector, errs field.ErrorList, rules v1alpha1.OverrideRules, meta *metav1.ObjectMeta) (
@@ -97,6 +110,8 @@ func end(rules v1alpha1.OverrideRules, created time.Time, at *field.Path) (time.
 		err = errors.New("give an instant, a local time or a date")
 	case until.UTC().Year() > 9999:
 		err = errors.New("the end is after the year 9999")
+	case err == nil && until.UTC().Year() < 1:
+		err = errors.New("the end is before the year 1")
 	}
 	if err != nil {
 		return time.Time{}, field.ErrorList{field.Invalid(at.Child("until"), rules.Until, err.Error())}

@@ -32,12 +32,28 @@ func TestCompileNamesTheWrongField(t *testing.T) {
 		"spec.until: Invalid value: \"tonight\": ":                                  {Effect: awake, Until: "tonight", Reason: "x"},
 		"spec.until: Invalid value: \" \": give an instant, a local time or a date": {Effect: awake, Until: " ", Reason: "x"},
 		"spec.until: Invalid value: \"9999-12-31\": the end is after the year 9999": {Effect: awake, Until: "9999-12-31", Reason: "x"},
+		"spec.until: Invalid value: \"0000-05-11\": the end is before the year 1":   {Effect: awake, Until: "0000-05-11", Reason: "x"},
 		"spec.timeZone: Invalid value: \"Mars\": ": {
 			Effect: awake, Until: "2037-05-12", TimeZone: "Mars", Reason: "x",
 		},
 	} {
 		p, errs := override.Compile(with(rules), policy.Context{})
 		if len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), want) || !p.IsBroken() {
+			t.Errorf("%v, want %s", errs, want)
+		}
+	}
+	for want, target := range map[string]v1alpha1.TargetSelector{
+		"spec.target.annotations":        {Annotations: map[string]string{"team": "shop"}},
+		"spec.target.annotationSelector": {AnnotationSelector: &metav1.LabelSelector{}},
+	} {
+		rules := v1alpha1.OverrideRules{Effect: awake, For: "1h", Reason: "x"}
+		narrow := with(rules)
+		narrow.Spec.Target = target
+		p, errs := override.Compile(narrow, policy.Context{})
+		cluster := &v1alpha1.ClusterOverride{Spec: v1alpha1.ClusterOverrideSpec{OverrideRules: rules}}
+		cluster.Spec.Target = v1alpha1.ClusterTargetSelector{TargetSelector: target, Namespaces: []string{"shop"}}
+		wide, all := override.CompileCluster(cluster, policy.Context{})
+		if errs = append(errs, all...); len(errs) != 2 || errs[0].Field != want || errs[1].Field != want || !p.IsBroken() || !wide.IsBroken() {
 			t.Errorf("%v, want %s", errs, want)
 		}
 	}
