@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -113,5 +114,26 @@ var _ = Describe("An Override", func() {
 		Eventually(behavior(ns)).Should(BeNil())
 		Eventually(paused).Should(BeFalse())
 		scene.Remove(o)
+	})
+
+	It("is refused with a selection by annotations, or an end that is no timestamp", func() {
+		ns := scene.NewNamespace()
+		for _, tc := range []struct {
+			target       v1alpha1.TargetSelector
+			until, field string
+		}{
+			{v1alpha1.TargetSelector{Annotations: map[string]string{"team": "shop"}}, end, "annotations: select by"},
+			{v1alpha1.TargetSelector{AnnotationSelector: &metav1.LabelSelector{}}, end, "annotationSelector: select by"},
+			{v1alpha1.TargetSelector{}, "0000-05-11", "spec.until: Invalid value"},
+			{v1alpha1.TargetSelector{}, "9999-12-31", "spec.until: Invalid value"},
+		} {
+			o := scene.Override(ns, "demo", v1alpha1.OverrideAwake, tc.until)
+			o.Spec.Target = tc.target
+			Expect(scene.Env.Client.Create(scene.Ctx, o)).To(MatchError(ContainSubstring(tc.field)))
+			wide := &v1alpha1.ClusterOverride{ObjectMeta: metav1.ObjectMeta{Name: ns}}
+			wide.Spec.OverrideRules = o.Spec.OverrideRules
+			wide.Spec.Target = v1alpha1.ClusterTargetSelector{TargetSelector: tc.target, Namespaces: []string{ns}}
+			Expect(scene.Env.Client.Create(scene.Ctx, wide)).To(MatchError(ContainSubstring(tc.field)))
+		}
 	})
 })
