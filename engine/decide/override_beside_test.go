@@ -155,6 +155,21 @@ func TestAnOrderAwakeWithoutEffectDoesNotCancelAnOrderAsleep(t *testing.T) {
 	}
 }
 
+// An error in a schedule lets no order pass its limits.
+func TestLimitsOfABrokenScheduleStay(t *testing.T) {
+	for effect, want := range map[v1alpha1.OverrideEffect]string{
+		v1alpha1.OverrideAsleep: "Schedule/shop/nights yields to no effect Asleep", v1alpha1.OverrideHold: "",
+	} {
+		broken := bounded("", v1alpha1.OverrideAwake, v1alpha1.OverrideHold)
+		broken.Spec.TimeZone = "Nowhere/City"
+		m := memory(t, []policy.Object{broken, order("demo", effect, -1, 3)}, worldtest.Deployment("web", 3, ""))
+		v := decide.Target(m, web, evening, nil)
+		if limit, ok := limitOf(v); !ok || limit != want || (body(v) != "") != (want == "") {
+			t.Errorf("%s: limit %q (%t), writes %q", effect, limit, ok, body(v))
+		}
+	}
+}
+
 // A Job that is created while an order puts its namespace to sleep ends by itself, as in a schedule's night.
 func TestAJobThatIsCreatedDuringAnOrderIsLeftAlone(t *testing.T) {
 	const job = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"report","namespace":"shop","uid":"j","resourceVersion":"1",

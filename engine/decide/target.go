@@ -276,6 +276,7 @@ func (d decider) addOverrides(in *pipeline.Input, acting []*Policy, k *Kind, obj
 			in.Bounds = append(in.Bounds, *p.Bounds)
 		}
 	}
+	d.addBeside(in, k, obj)
 	if governed != nil {
 		d.addBeside(in, tk, governed)
 	}
@@ -286,12 +287,20 @@ func (d decider) addOverrides(in *pipeline.Input, acting []*Policy, k *Kind, obj
 	}
 }
 
-// addBeside adds the limits of the schedules of another object, which scales the target or is scaled by it, to the input.
+// addBeside adds the limits of the schedules of an object to the input: of the target, and of an object that scales the target or is
+// scaled by it. Limits of broken schedules stay, because an error in a schedule must not give way to orders.
 func (d decider) addBeside(in *pipeline.Input, k *Kind, obj *workload.Object) {
-	d.eachAsked(k, obj, func(p *Policy) {
+	add := func(p *Policy) {
 		isOf := func(b pipeline.Bounds) bool { return b.By == p.ID }
 		if p.Bounds != nil && !slices.ContainsFunc(in.Bounds, isOf) && !slices.ContainsFunc(in.Beside, isOf) {
 			in.Beside = append(in.Beside, *p.Bounds)
+		}
+	}
+	d.eachAsked(k, obj, add)
+	labels := d.namespace(obj.Namespace).Labels
+	d.w.EachPolicyFor(k.GroupKind, obj, labels, d.now, func(p *Policy) {
+		if p.Bounded != nil && !p.Deleting && p.Bounded.Matches(k.GroupKind, obj, labels) {
+			add(p)
 		}
 	})
 }

@@ -23,7 +23,8 @@ type Input struct {
 	// target; nil without an order in force.
 	Overrides []Override
 	Bounds    []Bounds
-	// Beside are the limits of further schedules, which select only an autoscaler of the target or the object that the target scales.
+	// Beside are the limits of further schedules, which are broken, or select only an autoscaler of the target or the object that the
+	// target scales.
 	Beside []Bounds
 	// Awake is the first of the Overrides with an effect on the target; nil: none.
 	Awake *Override

@@ -28,6 +28,8 @@ type Extras struct {
 	Override *pipeline.Override
 	// Bounds are the limits within which the policy yields to orders. Nil: the policy never yields.
 	Bounds *pipeline.Bounds
+	// Bounded selects the objects of Bounds while the policy itself selects nothing, because it is broken. Nil: Policy.Target does.
+	Bounded *selector.Selector
 	// Idle is the rule by the use of targets.
 	Idle *demand.Rule
 	// FieldOf returns the name of the field of the spec that asks for a facet ("min" or "max") at an instant; empty: none.

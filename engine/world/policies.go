@@ -64,6 +64,9 @@ func withoutFinalizer(p *policy.Policy, why string) *policy.Policy {
 	broken := policy.Broken(p.ID, field.ErrorList{field.InternalError(field.NewPath("metadata", "finalizers"), errors.New(why))})
 	broken.State = func(time.Time) policy.State { return policy.State{Name: "Blocked", Message: why} }
 	broken.Extras = p.Extras
+	if p.Bounds != nil {
+		broken.Bounded = p.Target
+	}
 	return broken
 }
 
@@ -81,10 +84,14 @@ func newPolicyIndex() policyIndex {
 
 // FiledUnder implements selector.Filed.
 func (p *Policy) FiledUnder() []*selector.Selector {
+	all := []*selector.Selector{p.Target}
 	if s := p.Selection(); s != p.Target {
-		return []*selector.Selector{p.Target, s}
+		all = append(all, s)
 	}
-	return []*selector.Selector{p.Target}
+	if p.Bounded != nil {
+		all = append(all, p.Bounded)
+	}
+	return all
 }
 
 // FiledAs implements selector.Filed.
@@ -154,6 +161,9 @@ func (e *policyEditor) count(p *Policy, by int) {
 	all := [][]string{p.Target.AnnotationKeys(), p.Template.AnnotationKeys(), p.SetAnnotations}
 	if looksAtAmounts(p.Policy.Policy) {
 		all = append(all, []string{amountsKey})
+	}
+	if p.Bounded != nil {
+		all = append(all, p.Bounded.AnnotationKeys())
 	}
 	if p.Sleeps() {
 		all = append(all, []string{readyKey})

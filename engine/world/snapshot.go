@@ -513,6 +513,9 @@ func (s *Snapshot) Keys(gk schema.GroupKind) adapter.Keys {
 		if p.mayTouch(gk) {
 			keys.Match = append(keys.Match, p.Target.AnnotationKeys()...)
 			keys.Match = append(keys.Match, p.Template.AnnotationKeys()...)
+			if p.Bounded != nil {
+				keys.Match = append(keys.Match, p.Bounded.AnnotationKeys()...)
+			}
 			keys.Set = append(keys.Set, p.SetAnnotations...)
 			keys.Ready = keys.Ready || p.Sleeps()
 		}

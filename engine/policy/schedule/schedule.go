@@ -49,7 +49,7 @@ func CompileCluster(s *v1alpha1.ClusterSchedule, ctx Context) (*policy.Policy, f
 
 func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorList, rules v1alpha1.ScheduleRules, meta *metav1.ObjectMeta,
 	ctx Context) (*policy.Policy, field.ErrorList) {
-	at := field.NewPath("spec")
+	at, unread := field.NewPath("spec"), len(errs) // an unreadable target bounds nothing
 	zone, es := when.Zone(rules.TimeZone, at.Child("timeZone"))
 	errs = append(errs, es...)
 	times, es := compileTimes(rules, zone, ctx.Calendars, at)
@@ -60,7 +60,12 @@ func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorLi
 	idle, es := compileIdle(rules.Idle, id.Namespace, at.Child("idle"))
 	errs = append(errs, es...)
 	if len(errs) > 0 {
-		return policy.Broken(id, errs), errs
+		broken := policy.Broken(id, errs)
+		if unread == 0 {
+			bounds := compileBounds(id, rules)
+			broken.Bounds, broken.Bounded = &bounds, selector
+		}
+		return broken, errs
 	}
 	s := &schedule{id: id, rules: rules, times: times, zone: zone, idle: idle}
 	s.grace, _ = timeline.ParseDurationOrZero(string(rules.GracePeriod)) // validate reports unreadable durations
