@@ -27,7 +27,7 @@ type OverrideRules struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="!self.matches('^ *(0000-|0001-01-01|9999-12-31)')",message="give a time from 0001-01-02 to 9999-12-30"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^ *(0000-|0001-01-01|9999-12-31)')",message="give 0001-01-02 to 9999-12-30"
 	Until string `json:"until,omitempty"`
 	// TimeZone of until is an IANA name, for example Europe/Skopje. Default: UTC.
 	// +optional
