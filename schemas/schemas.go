@@ -194,11 +194,12 @@ func adapt(s schema) {
 	}
 }
 
+// encode indents by one space, because the schema of all kinds would have more than a megabyte with two.
 func encode(s schema) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
+	e.SetIndent("", " ")
 	err := e.Encode(s)
 	return b.Bytes(), err
 }

@@ -1,7 +1,7 @@
 // Package demand decides by the use of targets. A demand is a PromQL query with a series for each target. A target is used while
 // its demand is above a limit. It is idle only if complete answers over the whole time prove it: a missing answer is no proof.
 //
-// Decisions (docs/decisions): 0054.
+// Decisions (docs/decisions): 0055.
 package demand
 
 import (
