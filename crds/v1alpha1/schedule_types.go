@@ -356,8 +356,7 @@ type ScheduleRules struct {
 }
 
 // ScheduleSpec puts the selected objects of its own namespace to sleep and wakes them.
-// +kubebuilder:validation:AtMostOneOf=downscale;asleep;awake
-// +kubebuilder:validation:AtLeastOneOf=downscale;asleep;awake;age;idle
+// +kubebuilder:validation:XValidation:rule="(has(self.upscale) || has(self.downscale) ? 1 : 0) + (has(self.asleep) ? 1 : 0) + (has(self.awake) ? 1 : 0) == 1 || (has(self.age) || has(self.idle)) && !has(self.upscale) && !has(self.downscale) && !has(self.asleep) && !has(self.awake)",message="give exactly one of: downscale with or without upscale, asleep, awake; only age and idle may stand without them"
 // +kubebuilder:validation:XValidation:rule="!has(self.order) || !has(self.order.across)",message="order.across is for a ClusterSchedule"
 // +kubebuilder:validation:XValidation:rule="!has(self.age) || has(self.upscale) || !has(self.downscale)",message="age does not go with downscale alone, where nothing but people wakes: write upscale too, or windows"
 // +kubebuilder:validation:XValidation:rule="!has(self.idle) || has(self.upscale) || !has(self.downscale)",message="idle needs upscale too"
@@ -376,8 +375,7 @@ type ScheduleSpec struct {
 }
 
 // ClusterScheduleSpec puts the selected objects of many namespaces to sleep and wakes them.
-// +kubebuilder:validation:AtMostOneOf=downscale;asleep;awake
-// +kubebuilder:validation:AtLeastOneOf=downscale;asleep;awake;age;idle
+// +kubebuilder:validation:XValidation:rule="(has(self.upscale) || has(self.downscale) ? 1 : 0) + (has(self.asleep) ? 1 : 0) + (has(self.awake) ? 1 : 0) == 1 || (has(self.age) || has(self.idle)) && !has(self.upscale) && !has(self.downscale) && !has(self.asleep) && !has(self.awake)",message="give exactly one of: downscale with or without upscale, asleep, awake; only age and idle may stand without them"
 // +kubebuilder:validation:XValidation:rule="!has(self.age) || has(self.upscale) || !has(self.downscale)",message="age does not go with downscale alone, where nothing but people wakes: write upscale too, or windows"
 // +kubebuilder:validation:XValidation:rule="!has(self.idle) || has(self.upscale) || !has(self.downscale)",message="idle needs upscale too"
 // +kubebuilder:validation:XValidation:rule="!has(self.idle) || !has(self.otherwise)",message="otherwise does not go with idle"
