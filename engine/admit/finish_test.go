@@ -27,8 +27,8 @@ func (canaries) Whole(_ context.Context, resource schema.GroupVersionResource, _
 }
 
 func canary(phase, name string) string {
-	return fmt.Sprintf(`{"metadata":{"name":%q,"uid":"u-%s"},"spec":{"replicas":0,"template":{}},"status":{"phase":%q,"currentStepIndex":1}}`,
-		name, name, phase)
+	return fmt.Sprintf(`{"metadata":{"name":%q,"uid":"u-%s"},"spec":{"replicas":3,"template":{}},`+
+		`"status":{"phase":%q,"availableReplicas":3,"HPAReplicas":3,"currentStepIndex":1}}`, name, name, phase)
 }
 
 // A controller of another namespace can finish a roll-out that is under way. It writes the status, and scales the
@@ -64,7 +64,7 @@ func TestControllersFinishRollOuts(t *testing.T) {
 		{"a roll-out that has come to its end", argo, "rollouts", "status", done, step(done), time.Minute, false},
 		{"one that the write itself makes unready", argo, "rollouts", "status", done, step(canary("Progressing", "done")), time.Minute, false},
 		{"a spec", argo, "rollouts", "", busy, strings.Replace(busy, `"template":{}`, `"template":{"a":1}`, 1), time.Minute, false},
-		{"a count in a spec", argo, "rollouts", "", busy, strings.Replace(busy, `"replicas":0`, `"replicas":1`, 1), time.Minute, false},
+		{"a count in a spec", argo, "rollouts", "", busy, strings.Replace(busy, `"replicas":3`, `"replicas":1`, 1), time.Minute, false},
 		{"a restart in a spec", argo, "rollouts", "", busy,
 			strings.Replace(busy, `"spec":{`, `"spec":{"restartAt":"now",`, 1), time.Minute, false},
 		{"an order to promote in full", argo, "rollouts", "status", busy,

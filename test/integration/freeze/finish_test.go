@@ -23,9 +23,10 @@ var _ = Describe("A roll-out that had begun", func() {
 apiVersion: argoproj.io/v1alpha1
 kind: Rollout
 metadata: {name: %s, namespace: %s}
-spec: {replicas: 0, template: {metadata: {labels: {app: a}}}}`, name, ns)
+spec: {replicas: 3, template: {metadata: {labels: {app: a}}}}`, name, ns)
 			Expect(env.Client.Create(ctx, rollout)).To(Succeed())
-			Expect(env.Client.Status().Patch(ctx, rollout, merge(`{"status":{"phase":%q,"currentStepIndex":1}}`, phase))).To(Succeed())
+			Expect(env.Client.Status().Patch(ctx, rollout, merge(
+				`{"status":{"phase":%q,"availableReplicas":3,"HPAReplicas":3,"currentStepIndex":1}}`, phase))).To(Succeed())
 			return rollout
 		}
 		busy, done := made("busy", "Progressing"), made("done", "Healthy")
