@@ -154,12 +154,14 @@ func (b *bench) start(t *testing.T, samples []sample) {
 				continue
 			}
 			st := step{kind: obj.GetKind(), namespace: obj.GetNamespace(), name: obj.GetName(), path: ready, want: "True"}
-			unmeasured := st
-			unmeasured.path, unmeasured.want = reason, "NoMetrics"
 			b.fail(s.name, harness.Poll(t.Context(), limit, func() error {
 				err := b.check(t.Context(), st)
-				if err != nil && b.check(t.Context(), unmeasured) == nil {
-					return nil // there is no metrics server here, as the message says
+				for _, absent := range []string{"NoMetrics", "NoPrometheus"} {
+					unmeasured := st
+					unmeasured.path, unmeasured.want = reason, absent
+					if err != nil && b.check(t.Context(), unmeasured) == nil {
+						return nil // there is no such server here, as the message says
+					}
 				}
 				return err
 			}))
