@@ -333,7 +333,7 @@ func (w *Waits) Open(id workload.Policy) (holds []Hold, waiting int) {
 		if waiting > 0 || len(holds) == 0 {
 			slices.SortFunc(waited, earlier)
 			slices.SortFunc(others, earlier)
-			holds = append(waited, others...)
+			holds = slices.Concat(waited, others)
 		}
 		if waiting > 0 {
 			break

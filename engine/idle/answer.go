@@ -27,27 +27,26 @@ func newAnswer(w *watcher) *answer {
 	return &answer{values: map[types.NamespacedName]demand.Value{}, fresh: make([]bool, len(w.query.Selectors)), absentIdle: w.rule.AbsentIdle}
 }
 
-// add adds the value of a series. It returns false if the series names no target that the policy may have.
-func (a *answer) add(rule *demand.Rule, series model.Metric, value float64) bool {
+// add adds the value of a series. A series that names no target that the policy may have adds nothing.
+func (a *answer) add(rule *demand.Rule, series model.Metric, value float64) {
 	if place, proves := series[demand.SelectorLabel]; proves {
 		if i, err := strconv.Atoi(string(place)); err == nil && i >= 0 && i < len(a.fresh) {
 			a.fresh[i] = true
 		}
-		return true
+		return
 	}
 	key := types.NamespacedName{Namespace: string(series[model.LabelName(rule.NamespaceLabel)]),
 		Name: string(series[model.LabelName(rule.NameLabel)])}
 	if rule.Namespace != "" {
 		if key.Namespace != "" && key.Namespace != rule.Namespace {
-			return false
+			return
 		}
 		key.Namespace = rule.Namespace
 	}
 	if key == (types.NamespacedName{}) {
-		return false
+		return
 	}
 	a.values[key] = max(a.values[key], rule.Of(value))
-	return true
 }
 
 // of returns the meaning for a target.

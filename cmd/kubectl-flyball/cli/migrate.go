@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -95,7 +96,7 @@ func (v *migrateVerb) run(ctx context.Context, args []string) error {
 // adapters of this world are used.
 func (v *migrateVerb) read(ctx context.Context) (*migrate.Input, world.Lists, error) {
 	namespace := v.namespace()
-	files := append(v.paths, v.world...)
+	files := slices.Concat(v.paths, v.world)
 	in := &migrate.Input{Files: len(files) > 0}
 	var m *source.Manifests
 	if in.Files {

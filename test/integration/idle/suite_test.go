@@ -98,7 +98,7 @@ func (f front) get(g Gomega) (status int, page string) {
 	g.Expect(err).NotTo(HaveOccurred())
 	answer, err := http.DefaultClient.Do(request)
 	g.Expect(err).NotTo(HaveOccurred())
-	defer answer.Body.Close() //nolint:errcheck // the answer has been read
+	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	g.Expect(err).NotTo(HaveOccurred())
 	return answer.StatusCode, string(text)

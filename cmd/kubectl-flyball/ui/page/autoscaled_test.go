@@ -56,7 +56,7 @@ func TestPoliciesOfAutoscalersActOnTheirTargets(t *testing.T) {
 	}
 	front := source.Target{Ref: workload.Ref{Namespace: "shop", Name: "front"}}
 	for _, k := range w.Kinds {
-		if k.GroupKind.Kind == "Deployment" {
+		if k.Kind == "Deployment" {
 			front.Kind, front.GroupKind = k, k.GroupKind
 		}
 	}

@@ -320,6 +320,7 @@ func TestLinkOfAnotherSiteChoosesNoNamespace(t *testing.T) {
 	c := newCrowd(t)
 	for site, sets := range map[string]bool{"cross-site": false, "same-site": false, "": false, "none": true, "same-origin": true} {
 		answer := c.ask("ada", "", http.MethodGet, "/?namespace=shop", "", "Sec-Fetch-Site", site, "Sec-Fetch-Mode", "navigate")
+		_ = answer.Body.Close()
 		want := http.StatusOK
 		if sets {
 			want = http.StatusSeeOther
@@ -329,6 +330,7 @@ func TestLinkOfAnotherSiteChoosesNoNamespace(t *testing.T) {
 		}
 	}
 	answer := c.ask("ada", "", http.MethodPost, "/login", "token=ada&namespace=shop")
+	_ = answer.Body.Close()
 	if got := answer.Cookies(); len(got) != 2 || got[1].Name != namespaceCookie || got[1].Value != "shop" {
 		t.Errorf("the form of the token sets %v", got)
 	}
