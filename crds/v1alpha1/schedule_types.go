@@ -390,6 +390,53 @@ type ClusterScheduleSpec struct {
 	ScheduleRules `json:",inline"`
 }
 
+// OpenWave is an open wave of an order.
+type OpenWave struct {
+	// Namespace is the namespace in which the wave is open. With order.across: Namespaces it is the namespace of the object for which
+	// the targets of all namespaces wait. Empty: an object outside of namespaces.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	// Place is the place of the wave in spec.order.waves, from 1. Targets that no wave selects come after the last wave.
+	Place int32 `json:"place"`
+	// Since is the time at which the wave began. The timeout of the wave counts from it, also after a restart.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{6}(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="must be an RFC 3339 instant"
+	Since metav1.MicroTime `json:"since"`
+}
+
+// OrderStatus is the open wave of an order. It is present as long as targets of a later wave still have to change. Of several
+// namespaces with open waves, it is the first that began among those for which targets wait.
+type OrderStatus struct {
+	// Direction is Wake or Sleep.
+	// +kubebuilder:validation:Enum=Wake;Sleep
+	Direction string `json:"direction"`
+	// Wave is the name of the wave that is open: its targets are changed, and the others wait for it.
+	Wave     string `json:"wave"`
+	OpenWave `json:",inline"`
+	// Others are the open waves of other namespaces, those with waiting targets first.
+	// +optional
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=atomic
+	Others []OpenWave `json:"others,omitempty"`
+	// WaitsFor names one object of the wave and what it lacks, while targets wait.
+	// +optional
+	WaitsFor string `json:"waitsFor,omitempty"`
+	// Waiting is the number of targets that wait, in all namespaces. It is 0 while the last targets are changed.
+	Waiting int32 `json:"waiting"`
+	// Stopped is true after the timeout of a wave with onTimeout: Stop. The waiting targets count as failed.
+	// +optional
+	Stopped bool `json:"stopped,omitempty"`
+}
+
+// ScheduleStatus is the status of a schedule.
+type ScheduleStatus struct {
+	PolicyStatus `json:",inline"`
+	// Order is the wave that is open, while targets of a later wave still have to change.
+	// +optional
+	Order *OrderStatus `json:"order,omitempty"`
+}
+
 // Schedule puts objects of its own namespace to sleep and wakes them exactly as they were.
 //
 // +kubebuilder:object:root=true
@@ -410,7 +457,7 @@ type Schedule struct {
 
 	Spec ScheduleSpec `json:"spec"`
 	// +optional
-	Status PolicyStatus `json:"status,omitempty"`
+	Status ScheduleStatus `json:"status,omitempty"`
 }
 
 // ScheduleList is a list of Schedules.
@@ -441,7 +488,7 @@ type ClusterSchedule struct {
 
 	Spec ClusterScheduleSpec `json:"spec"`
 	// +optional
-	Status PolicyStatus `json:"status,omitempty"`
+	Status ScheduleStatus `json:"status,omitempty"`
 }
 
 // ClusterScheduleList is a list of ClusterSchedules.

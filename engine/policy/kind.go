@@ -125,6 +125,8 @@ type Kind struct {
 type Meta struct {
 	// Status is the common part of the object's status. Nil: objects of the kind act on no target.
 	Status *v1alpha1.PolicyStatus
+	// Order has the open waves in the object's status. Nil: the kind has no order.
+	Order **v1alpha1.OrderStatus
 	// ChangesNothing is true if the object never changes a target and so needs no finalizer.
 	ChangesNothing bool
 	// Expires is the instant at which the manager deletes the object, because it has no effect any more; zero: never.

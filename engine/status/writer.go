@@ -215,7 +215,9 @@ func (s *Writer) write(ctx context.Context, id workload.Policy) error {
 	v.prove(s.opts.Enforcement)
 	s.tracker.noteUnmatched(id, len(v.unmatched) > 0)
 	v.fill(cur)
-	cur.Order = s.order(p)
+	if order := p.Kind.Meta(obj).Order; order != nil {
+		*order = s.order(p)
+	}
 	activeBefore := s.fillOwnPart(obj, p, v)
 	s.publish(snapshot, v, cur)
 	if equality.Semantic.DeepEqual(before, obj) {

@@ -162,7 +162,7 @@ func (s *scene) look(t *testing.T, id workload.Policy) v1alpha1.PolicyStatus {
 	if obj.Status.Targets == nil {
 		t.Fatalf("%s has no status", id)
 	}
-	return obj.Status
+	return obj.Status.PolicyStatus
 }
 
 // metric returns the series of a metric by their joined labels.

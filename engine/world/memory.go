@@ -238,7 +238,7 @@ func (m *Memory) Standing(line decide.Line, _ workload.Ref) decide.Standing {
 		return decide.Standing{}
 	}
 	at, known := StandingsOf(p)[line]
-	if st := p.Kind.Status(p.Object).Order; known && (!p.Order.PerNamespace || line.Namespace == st.Namespace) {
+	if st := openWaves(p); known && (!p.Order.PerNamespace || line.Namespace == st.Namespace) {
 		at.Recorded = st.WaitsFor
 	}
 	at.Resumed = known
@@ -247,7 +247,7 @@ func (m *Memory) Standing(line decide.Line, _ workload.Ref) decide.Standing {
 
 // StandingsOf returns the standings in the status of a policy, by line.
 func StandingsOf(p *Policy) map[decide.Line]decide.Standing {
-	st := p.Kind.Status(p.Object).Order
+	st := openWaves(p)
 	if st == nil || p.Order == nil {
 		return nil
 	}
@@ -266,6 +266,14 @@ func StandingsOf(p *Policy) map[decide.Line]decide.Standing {
 	}
 	all[first] = standingOf(st.OpenWave)
 	return all
+}
+
+// openWaves returns the open waves in the status of a policy; nil: none.
+func openWaves(p *Policy) *v1alpha1.OrderStatus {
+	if order := p.Kind.Meta(p.Object).Order; order != nil {
+		return *order
+	}
+	return nil
 }
 
 func standingOf(wave v1alpha1.OpenWave) decide.Standing {

@@ -212,6 +212,6 @@ func storedSchedule(i int) policy.Object {
 		{Name: "nights", Days: []v1alpha1.Day{"Mon", "Tue", "Wed", "Thu", "Fri"}, From: "20:00", To: "08:00"},
 		{Name: "weekends", Days: []v1alpha1.Day{"Sat", "Sun"}, From: "00:00", To: "24:00"},
 	}
-	s.Status = storedStatus(i, "Asleep")
+	s.Status.PolicyStatus = storedStatus(i, "Asleep")
 	return s
 }

@@ -28,6 +28,9 @@ func TestInstallFile(t *testing.T) {
 	s := &stage{T: t, whole: t, ctx: t.Context(), clock: clocktesting.NewFakeClock(evening), port: harness.FreePort(t)}
 	text, err := files.Install("../..", "registry.example.com/team/flyball", "v1.2.3")
 	s.must(err)
+	if len(text) >= 1<<20 {
+		t.Errorf("install.yaml has %d bytes, want less than 1 MiB", len(text))
+	}
 	if strings.Contains(string(text), files.DevelopmentImage) {
 		t.Error("install.yaml names the image of the repository")
 	}

@@ -62,8 +62,10 @@ const (
 	onDelete          = `{metadata: {namespace: shop, name: web, generation: 3}, spec: {replicas: 2, updateStrategy: {type: OnDelete}}, status: {observedGeneration: 3, replicas: 2, availableReplicas: 2}}`
 	partitioned       = `{metadata: {namespace: shop, name: web, generation: 3}, spec: {replicas: 2, updateStrategy: {rollingUpdate: {partition: 1}}},
   status: {observedGeneration: 3, replicas: 2, updatedReplicas: 1, availableReplicas: 2}}`
-	busyCluster    = `{metadata: {namespace: shop, name: web}, spec: {instances: 2}, status: {instances: 2, readyInstances: 1, conditions: [{type: Ready, status: "False"}]}}`
-	settledCluster = `{metadata: {namespace: shop, name: web}, spec: {instances: 2}, status: {instances: 2, readyInstances: 2, conditions: [{type: Ready, status: "True"}]}}`
+	busyCluster = `{metadata: {namespace: shop, name: web}, spec: {instances: 2},
+		status: {instances: 2, readyInstances: 1, conditions: [{type: Ready, status: "False"}]}}`
+	settledCluster = `{metadata: {namespace: shop, name: web}, spec: {instances: 2},
+		status: {instances: 2, readyInstances: 2, conditions: [{type: Ready, status: "True"}]}}`
 )
 
 // requesting is a pod with one container that requests cpu in milli-CPU and memory in bytes.

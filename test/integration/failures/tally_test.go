@@ -34,7 +34,7 @@ func statusOf(namespace, name string) func(Gomega) v1alpha1.PolicyStatus {
 	return func(g Gomega) v1alpha1.PolicyStatus {
 		var s v1alpha1.Schedule
 		g.Expect(scene.Env.Client.Get(scene.Ctx, client.ObjectKey{Namespace: namespace, Name: name}, &s)).To(Succeed())
-		return s.Status
+		return s.Status.PolicyStatus
 	}
 }
 

@@ -60,13 +60,13 @@ var _ = Describe("A schedule with idle", Label("prometheus"), func() {
 		Expect(manager.Stop()).To(Succeed())
 		start(app.PrometheusOptions{Address: url})
 		version := d.ResourceVersion
-		Eventually(ready(s, &s.Status)).Should(HaveField("Status", BeEquivalentTo("True")))
+		Eventually(ready(s, &s.Status.PolicyStatus)).Should(HaveField("Status", BeEquivalentTo("True")))
 		suite.Still(replicas(d)).Should(Equal(0))
 		Expect(d.ResourceVersion).To(Equal(version))
 
 		By("losing Prometheus")
 		stop()
-		Eventually(ready(s, &s.Status)).Should(And(HaveField("Reason", "DemandFailed"),
+		Eventually(ready(s, &s.Status.PolicyStatus)).Should(And(HaveField("Reason", "DemandFailed"),
 			HaveField("Message", ContainSubstring("ask Prometheus at"))))
 		suite.Still(replicas(d)).Should(Equal(0))
 	})
@@ -90,13 +90,13 @@ var _ = Describe("A schedule with idle", Label("prometheus"), func() {
 
 		By("refusing without a label that separates tenants")
 		manager := start(app.PrometheusOptions{Address: url})
-		Eventually(ready(s, &s.Status)).Should(HaveField("Reason", "DemandNotAllowed"))
+		Eventually(ready(s, &s.Status.PolicyStatus)).Should(HaveField("Reason", "DemandNotAllowed"))
 		Expect(manager.Stop()).To(Succeed())
 
 		By("asking with the label")
 		start(app.PrometheusOptions{Address: url, TenantLabel: "tenant"})
 		Eventually(replicas(d)).Should(Equal(0))
-		Eventually(ready(stolen, &stolen.Status)).Should(HaveField("Reason", "DemandUnanswered"))
+		Eventually(ready(stolen, &stolen.Status.PolicyStatus)).Should(HaveField("Reason", "DemandUnanswered"))
 		suite.Still(replicas(thief)).Should(Equal(3))
 	})
 })

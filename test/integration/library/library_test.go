@@ -253,12 +253,12 @@ func (c *libraryCase) begin(lib *harness.Env) {
 		var made libraryPolicy
 		if namespaced {
 			s := &v1alpha1.Schedule{ObjectMeta: meta, Spec: v1alpha1.ScheduleSpec{Target: target, ScheduleRules: rules}}
-			made = libraryPolicy{s, &s.Status}
+			made = libraryPolicy{s, &s.Status.PolicyStatus}
 		} else {
 			meta.Namespace, meta.Name = "", ns.Name+"-"+meta.Name
 			s := &v1alpha1.ClusterSchedule{ObjectMeta: meta}
 			s.Spec = v1alpha1.ClusterScheduleSpec{Target: v1alpha1.ClusterTargetSelector{TargetSelector: target}, ScheduleRules: rules}
-			made = libraryPolicy{s, &s.Status}
+			made = libraryPolicy{s, &s.Status.PolicyStatus}
 		}
 		Expect(lib.Client.Create(scene.Ctx, made.Object)).To(Succeed(), c.name)
 		c.schedules = append(c.schedules, made)

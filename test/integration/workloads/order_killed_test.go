@@ -123,7 +123,7 @@ var _ = Describe("A manager that is killed in every wave", func() {
 		manager := start()
 		Eventually(func(g Gomega) v1alpha1.PolicyStatus {
 			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(s), s)).To(Succeed())
-			return s.Status
+			return s.Status.PolicyStatus
 		}).Should(HaveField("Targets", HaveField("Awake", BeEquivalentTo(len(names)))))
 		Expect(env.Patch(ctx, s, `{"spec":{"awake":null,"asleep":[{"from":"00:00","to":"24:00"}]}}`)).To(Succeed())
 		killInWaves(manager, []string{"the rest", "second"}, [][]int64{{1, 1, 0}, {1, 0, 0}}, func(i int) { free(len(names) - 1 - i) })

@@ -71,8 +71,8 @@ var _ = Describe("A schedule with an order", func() {
 			return int(*d.Spec.Replicas)
 		}
 	}
-	status := func(ns string) func(Gomega) v1alpha1.PolicyStatus {
-		return func(g Gomega) v1alpha1.PolicyStatus {
+	status := func(ns string) func(Gomega) v1alpha1.ScheduleStatus {
+		return func(g Gomega) v1alpha1.ScheduleStatus {
 			var s v1alpha1.Schedule
 			g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "nights"}, &s)).To(Succeed())
 			return s.Status
@@ -146,7 +146,7 @@ var _ = Describe("A schedule with an order", func() {
 		}
 		Expect(env.Client.Create(ctx, s)).To(Succeed())
 		DeferCleanup(func() { suite.Remove(ctx, env, s) })
-		of := func(g Gomega) v1alpha1.PolicyStatus {
+		of := func(g Gomega) v1alpha1.ScheduleStatus {
 			var now v1alpha1.ClusterSchedule
 			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(s), &now)).To(Succeed())
 			return now.Status
@@ -252,7 +252,7 @@ var _ = Describe("A schedule with an order", func() {
 
 		clock.SetTime(dawn)
 		Eventually(replicas(first, "db")).Should(Equal(1))
-		Eventually(func(g Gomega) v1alpha1.PolicyStatus {
+		Eventually(func(g Gomega) v1alpha1.ScheduleStatus {
 			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(s), s)).To(Succeed())
 			return s.Status
 		}).Should(HaveField("Targets", HaveField("Failed", BeEquivalentTo(1))))
