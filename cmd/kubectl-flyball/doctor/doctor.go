@@ -107,8 +107,7 @@ func Of(w *source.World, o Options) (*Checkup, error) {
 }
 
 func (c *Checkup) adapters(w *source.World, o Options) {
-	// Other notes are findings of other checks.
-	findings := slices.DeleteFunc(slices.Clone(w.Notes), func(note string) bool { return !strings.HasPrefix(note, "the adapter ") })
+	findings := slices.Clone(w.LeftAside)
 	for _, a := range w.Adapters {
 		if slices.Contains(w.Absent, schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}) {
 			continue // the adapter waits until its kind exists, which is no problem

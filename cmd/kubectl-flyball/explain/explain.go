@@ -248,7 +248,7 @@ func (e *Explanation) policies(memory *world.Memory, v *decide.Verdict, story *d
 		}
 	}
 	for _, s := range decide.SizedBy(memory, v.Kind.Ref(v.Object)) {
-		if !e.tells(s.Policy.ID) {
+		if !e.traces(s.Policy.ID) {
 			e.Policies = append(e.Policies, sized(v, &s, e.At))
 		}
 	}
@@ -256,8 +256,8 @@ func (e *Explanation) policies(memory *world.Memory, v *decide.Verdict, story *d
 	e.Steps = slices.Clone(story.Lines)
 }
 
-// tells reports whether the explanation has the trace of a policy.
-func (e *Explanation) tells(id workload.Policy) bool {
+// traces reports whether the explanation has the trace of a policy.
+func (e *Explanation) traces(id workload.Policy) bool {
 	return slices.ContainsFunc(e.Policies, func(have Policy) bool { return have.Policy == id.String() })
 }
 
@@ -412,7 +412,7 @@ func (e *Explanation) nearly(memory *world.Memory, v *decide.Verdict) {
 	ns := memory.Namespace(v.Object.Namespace)
 	e.unreadable = memory.HasBroken(v.Object.Namespace, func(p *world.Policy) bool { return p.Kind.ActsOnTargets() })
 	memory.Policies(func(p *world.Policy) bool {
-		if e.tells(p.ID) || !p.Kind.ActsOnTargets() || p.IsBroken() {
+		if e.traces(p.ID) || !p.Kind.ActsOnTargets() || p.IsBroken() {
 			return true
 		}
 		fails := p.Target.Mismatches(v.Kind.GroupKind, v.Object, ns.Labels)

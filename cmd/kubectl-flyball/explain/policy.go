@@ -48,7 +48,7 @@ type Transition struct {
 type PolicyTarget struct {
 	Target string `json:"target"`
 	// State is the state of the object: that of an explanation, or failed. Pending describes its pending writes. By is the
-	// policy that decides about its size, if there is one.
+	// policy that decides its size; empty: none.
 	State   string `json:"state,omitempty"`
 	Pending string `json:"pending,omitempty"`
 	By      string `json:"by,omitempty"`

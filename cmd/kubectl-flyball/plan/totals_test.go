@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -24,27 +25,20 @@ func TestSavingsCountWholePods(t *testing.T) {
 	}
 }
 
-// autoscaled is a Deployment with a HorizontalPodAutoscaler, a Trigger that sets a size once, and a Tortoise that changes nothing.
-const autoscaled = `{apiVersion: v1, kind: Namespace, metadata: {name: shop}}
----
-{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: shop, name: front}, spec: {replicas: 4, template: {spec: {containers: [
-  {name: front, resources: {requests: {cpu: "1"}}}]}}}}
----
-{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: shop, name: front}, spec: {
-  minReplicas: 4, maxReplicas: 10, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: front}}}
----
-{apiVersion: flyball.dev/v1alpha1, kind: Tortoise, metadata: {namespace: shop, name: quiet},
-  spec: {mode: "Off", target: {kinds: [{group: apps, kind: Deployment}], names: [front]}}}
----
-{apiVersion: flyball.dev/v1alpha1, kind: Trigger, metadata: {namespace: shop, name: peak}, spec: {timeZone: UTC,
-  target: {kinds: [{group: autoscaling, kind: HorizontalPodAutoscaler}], names: [front]},
-  triggers: [{name: peak, window: {start: "2037-05-12", end: "2037-05-12"}, during: {min: 12, max: 60, replicas: 15}}]}}
-`
+// autoscaled returns the manifests of an autoscaled Deployment, a Trigger that sets a size once, and a Tortoise that changes nothing.
+func autoscaled(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../testdata/autoscaled.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
 
 // TestAutoscalersKeepTheirBoundsInAPlan checks that a target follows the bounds of its autoscaler, and that a size in the
 // hands of the autoscaler saves and costs nothing.
 func TestAutoscalersKeepTheirBoundsInAPlan(t *testing.T) {
-	p := made(t, read(t, autoscaled), 1)
+	p := made(t, read(t, autoscaled(t)), 1)
 	var counts []int64
 	for _, line := range p.All() {
 		for _, s := range line.Steps {
@@ -66,7 +60,7 @@ func TestAutoscalersKeepTheirBoundsInAPlan(t *testing.T) {
 
 // TestCostsBelongToThePolicyThatActs checks that the cost of a raised size is in the sum of the policy that raises it.
 func TestCostsBelongToThePolicyThatActs(t *testing.T) {
-	alone := strings.Replace(autoscaled, "{group: autoscaling, kind: HorizontalPodAutoscaler}", "{group: apps, kind: Deployment}", 1)
+	alone := strings.Replace(autoscaled(t), "{group: autoscaling, kind: HorizontalPodAutoscaler}", "{group: apps, kind: Deployment}", 1)
 	alone = strings.Replace(alone, "min: 12, max: 60, ", "", 1)
 	alone = strings.Replace(alone, "name: front}}}", "name: other}}}", 1)
 	p := made(t, read(t, alone), 1)

@@ -68,6 +68,8 @@ type World struct {
 	Kinds []Kind
 	// Notes are remarks about how the world was read, for the user.
 	Notes []string
+	// LeftAside has the reason of each adapter that does not compile. Each is a note too.
+	LeftAside []string
 	// Absent are the kinds that have an adapter, but that the API server does not serve.
 	Absent []schema.GroupKind
 	// Unseen are the rights that the user lacks. The world does not have the objects that need these rights.
@@ -295,7 +297,9 @@ func (w *World) usable(all []*v1alpha1.Adapter) {
 	w.Blocked = map[string]string{}
 	for _, a := range all {
 		if _, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{}); len(errs) > 0 {
-			w.Note("the adapter %s is left aside: %v", a.Name, errs.ToAggregate())
+			text := fmt.Sprintf("the adapter %s is left aside: %v", a.Name, errs.ToAggregate())
+			w.LeftAside = append(w.LeftAside, text)
+			w.Note("%s", text)
 			continue
 		}
 		if why := blockedBy(a); why != "" {

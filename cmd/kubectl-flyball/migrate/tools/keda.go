@@ -125,8 +125,8 @@ func floor(s migrate.Object, desired int64) int64 {
 // kedaCrons is KEDA's parser (8b4f083, pkg/scalers/cron_scaler.go). It knows no descriptors such as @daily, and no Sunday 7.
 var kedaCrons = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
 
-// readCron reads a cron trigger. It returns the reason for a trigger that cannot be converted. KEDA itself refuses most of
-// them, so such a trigger had no effect.
+// readCron reads a cron trigger. It returns the reason for a trigger that cannot be converted. KEDA refuses most such triggers,
+// which then have no effect.
 func readCron(m gjson.Result) (cronTrigger, string) {
 	start, end := strings.TrimSpace(m.Get("start").Str), strings.TrimSpace(m.Get("end").Str)
 	c := cronTrigger{zone: m.Get("timezone").Str}

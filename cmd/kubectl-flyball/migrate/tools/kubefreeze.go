@@ -217,7 +217,7 @@ func convertException(x migrate.Object, out *migrate.Output) {
 	}
 }
 
-// freezeSleepers adds the objects whose annotations say that the tool has suspended them.
+// freezeSleepers adds the objects that the tool's annotations mark as suspended.
 func freezeSleepers(in *migrate.Input, out *migrate.Output) {
 	marks := []string{}
 	for _, key := range []string{"original-suspend", "original-autosync", "managed-by", "managed", "managed-by-policy"} {

@@ -11,28 +11,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// autoscaled is a Deployment with a HorizontalPodAutoscaler, a Trigger that sets its size once, and a Tortoise that changes
-// nothing.
-const autoscaled = `{apiVersion: v1, kind: Namespace, metadata: {name: shop}}
----
-{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: shop, name: front}, spec: {replicas: 4, template: {spec: {containers: [
-  {name: front, resources: {requests: {cpu: "1"}}}]}}}}
----
-{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: shop, name: front}, spec: {
-  minReplicas: 4, maxReplicas: 10, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: front}}}
----
-{apiVersion: flyball.dev/v1alpha1, kind: Tortoise, metadata: {namespace: shop, name: quiet},
-  spec: {mode: "Off", target: {kinds: [{group: apps, kind: Deployment}], names: [front]}}}
----
-{apiVersion: flyball.dev/v1alpha1, kind: Trigger, metadata: {namespace: shop, name: peak}, spec: {timeZone: UTC,
-  target: {kinds: [{group: autoscaling, kind: HorizontalPodAutoscaler}], names: [front]},
-  triggers: [{name: peak, window: {start: "2037-05-12", end: "2037-05-12"}, during: {min: 12, max: 60, replicas: 15}}]}}
-`
-
 // TestPoliciesOfAutoscalersActOnTheirTargets checks that a Trigger on an autoscaler is a policy of the scaled object in the
 // week and in the explanation, before, in and after its window, and that a policy without effect has no savings.
 func TestPoliciesOfAutoscalersActOnTheirTargets(t *testing.T) {
-	w, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(autoscaled), FlyballNamespace: source.DefaultNamespace}.Load()
+	w, err := source.Files{Paths: []string{"../../testdata/autoscaled.yaml"}, FlyballNamespace: source.DefaultNamespace}.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
