@@ -6,6 +6,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,6 +27,7 @@ import (
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/policy/override"
 	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/world"
@@ -168,13 +170,43 @@ func ownKinds(w *world.World, ctx policy.Context, adapters admit.Adapters, messa
 		if _, guarded := admit.FreezeResources()[kind.Name]; guarded {
 			continue
 		}
-		list = append(list, admit.Kind{Kind: kind.Name, Resource: kind.Resource,
-			Validator: onceLoaded(w, check(func(obj policy.Object) field.ErrorList {
-				_, errs := kind.Compile(obj, ctx)
-				return errs
-			}))})
+		spec := check(func(obj policy.Object) field.ErrorList {
+			_, errs := kind.Compile(obj, ctx)
+			return errs
+		})
+		if kind.Name == override.Kind {
+			spec = limitOverrides(w, clk, spec)
+		}
+		list = append(list, admit.Kind{Kind: kind.Name, Resource: kind.Resource, Validator: onceLoaded(w, spec)})
 	}
 	return list
+}
+
+// limitOverrides adds to a validator of Overrides their limit in a namespace. An Override that is over counts only for an edit that lets
+// it begin again.
+func limitOverrides(w *world.World, clk clock.PassiveClock, spec admit.Validator) admit.Validator {
+	return admit.ValidatorFunc(func(ctx context.Context, req admit.Request) ([]string, field.ErrorList, error) {
+		warnings, errs, err := spec.Validate(ctx, req)
+		obj, _ := req.New.(policy.Object)
+		if err != nil || len(errs) > 0 || obj == nil || override.HasEnded(obj, clk.Now()) {
+			return warnings, errs, err
+		}
+		if old, edited := req.Old.(policy.Object); edited && !override.HasEnded(old, clk.Now()) {
+			return warnings, nil, nil
+		}
+		others := 0
+		for p := range w.Snapshot().Policies {
+			if p.ID.Kind == override.Kind && p.ID.Namespace == obj.GetNamespace() && p.ID.Name != obj.GetName() &&
+				!override.HasEnded(p.Object, clk.Now()) {
+				others++
+			}
+		}
+		if others >= override.MostInForce {
+			err = apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("overrides").GroupResource(), obj.GetName(),
+				fmt.Errorf("the namespace %s has %d Overrides that are not over: delete one first", obj.GetNamespace(), others))
+		}
+		return warnings, nil, err
+	})
 }
 
 // checkNotification returns the validator of Notifications.

@@ -57,6 +57,10 @@ func PartsOf(obj policy.Object) (v1alpha1.ClusterTargetSelector, v1alpha1.Overri
 	return v1alpha1.ClusterTargetSelector{}, v1alpha1.OverrideRules{}, false
 }
 
+// MostInForce is the largest number of Overrides of a namespace that are not over. Each costs every decision about its targets, and their
+// authors need no right on these.
+const MostInForce = 100
+
 // HasEnded reports whether the effect of an override is over at an instant. An override that cannot be read has not ended.
 func HasEnded(obj policy.Object, now time.Time) bool {
 	_, rules, ok := PartsOf(obj)

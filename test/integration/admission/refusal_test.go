@@ -1,7 +1,9 @@
 package admission
 
 import (
+	"fmt"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -10,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"flyball.dev/flyball/engine/policy/override"
 	"flyball.dev/flyball/test/integration/suite"
 )
 
@@ -160,4 +163,28 @@ var _ = It("refuses a Notification above the limit of its namespace", func() {
 	Expect(env.Client.Create(ctx, in(suite.Namespace(ctx, env), "c"), client.DryRunAll)).To(Succeed(), "in another namespace")
 	edit := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":true}}`))
 	Expect(env.Client.Patch(ctx, first, edit)).To(Succeed(), "those that exist can be edited")
+})
+
+var _ = It("refuses an Override above the limit of its namespace, new or begun again by an edit", func() {
+	in := func(namespace, name, until string) *unstructured.Unstructured {
+		o := object("Override", name, `{effect: Awake, until: "`+until+`", reason: a demo}`)
+		o.SetNamespace(namespace)
+		return o
+	}
+	// An Override that is over stays for a day.
+	over, coming := time.Now().UTC().Add(-time.Hour).Format(time.RFC3339), "2090-01-01T00:00:00Z"
+	ns := suite.Namespace(ctx, env)
+	past := in(ns, "past", over)
+	Expect(env.Client.Create(ctx, past)).To(Succeed())
+	for i := range override.MostInForce {
+		Expect(env.Client.Create(ctx, in(ns, fmt.Sprint("order-", i), coming))).To(Succeed())
+	}
+	beRefused := And(Satisfy(apierrors.IsForbidden), MatchError(ContainSubstring("has 100 Overrides that are not over: delete one first")))
+	Eventually(func() error { return env.Client.Create(ctx, in(ns, "more", coming), client.DryRunAll) }).Should(beRefused)
+	again := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"until":"`+coming+`"}}`))
+	Expect(env.Client.Patch(ctx, past, again, client.DryRunAll)).To(beRefused)
+	Expect(env.Client.Create(ctx, in(ns, "over", over), client.DryRunAll)).To(Succeed())
+	Expect(env.Client.Create(ctx, in(suite.Namespace(ctx, env), "more", coming), client.DryRunAll)).To(Succeed(), "in another namespace")
+	longer := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"until":"2091-01-01T00:00:00Z"}}`))
+	Expect(env.Client.Patch(ctx, in(ns, "order-0", coming), longer, client.DryRunAll)).To(Succeed(), "those in force can be edited")
 })
