@@ -2,6 +2,7 @@ package idle
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,7 +31,8 @@ func newAnswer(w *watcher) *answer {
 // add adds the value of a series. A series that names no target that the policy may have adds nothing.
 func (a *answer) add(rule *demand.Rule, series model.Metric, value float64) {
 	if place, proves := series[demand.SelectorLabel]; proves {
-		if i, err := strconv.Atoi(string(place)); err == nil && i >= 0 && i < len(a.fresh) {
+		i, err := strconv.Atoi(string(place))
+		if err == nil && i >= 0 && i < len(a.fresh) && !math.IsInf(value, 1) { // +Inf: for a part of a step alone
 			a.fresh[i] = true
 		}
 		return

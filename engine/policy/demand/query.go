@@ -57,10 +57,11 @@ func Parse(text string, interval time.Duration, bind Bind) (*Query, error) {
 	return q, err
 }
 
-// Past returns the query of the largest demand during each step of a range. An incomplete step has no series.
+// Past returns the query of the largest demand during each step of a range. A series without a number at each instant of a step has the
+// value +Inf there: that of the other instants, and the lost part, may be use.
 func (q *Query) Past(step time.Duration) string {
-	all := fmt.Sprintf("(%s)[%s:%s]", q.Now, seconds(step), seconds(q.interval))
-	return fmt.Sprintf("max_over_time(%s) and (count_over_time(%s) >= %d)", all, all, step/q.interval)
+	all := fmt.Sprintf("((%s) > -Inf)[%s:%s]", q.Now, seconds(step), seconds(q.interval))
+	return fmt.Sprintf("(max_over_time(%s) and (count_over_time(%s) >= %d)) or clamp_min(max_over_time(%s), Inf)", all, all, step/q.interval, all)
 }
 
 // fresh returns a query of the instants of the fresh samples of a selector.
@@ -115,24 +116,27 @@ func (g *guard) call(c *parser.Call) parser.Expr {
 		g.refuse("must not call %s", c.Func.Name)
 		return c
 	}
+	var over *parser.MatrixSelector // a function has at most one range
 	for i, arg := range c.Args {
-		m, isRange := arg.(*parser.MatrixSelector)
-		if !isRange {
+		if m, isRange := arg.(*parser.MatrixSelector); isRange {
+			over = m
+		} else {
 			c.Args[i] = g.guard(arg)
-			continue
 		}
-		v, ok := m.VectorSelector.(*parser.VectorSelector)
-		if !ok {
-			g.refuse("must not have %s", m)
-			return c
-		}
-		if m.Range < 2*g.query.interval {
-			g.refuse("%s reaches back %s: at least two intervals, %s, or demand between two queries is missed", m, m.Range, 2*g.query.interval)
-		}
-		selector := g.selector(v)
-		return g.whole(c.String(), selector)
 	}
-	return c
+	if over == nil {
+		return c
+	}
+	v, ok := over.VectorSelector.(*parser.VectorSelector)
+	if !ok {
+		g.refuse("must not have %s", over)
+		return c
+	}
+	if over.Range < 2*g.query.interval {
+		g.refuse("%s reaches back %s: at least two intervals, %s, or demand between two queries is missed", over, over.Range, 2*g.query.interval)
+	}
+	selector := g.selector(v)
+	return g.whole(c.String(), selector)
 }
 
 // selector restricts and records a selector, and returns its text.
@@ -155,10 +159,11 @@ func (g *guard) selector(v *parser.VectorSelector) string {
 	return text
 }
 
-// whole returns a value of a selector for its fresh series, and +Inf for its series that vanished.
+// whole returns a value of a selector for its fresh series, and +Inf for its series that vanished. Neither has a name, because a step of
+// the history can have both.
 func (g *guard) whole(value, selector string) parser.Expr {
 	fresh := g.query.fresh(selector)
-	text := fmt.Sprintf("((%s and %s) or clamp_min(last_over_time(%s[%s]) unless %s, Inf))", value, fresh, selector,
+	text := fmt.Sprintf("(clamp_min(%s and %s, -Inf) or clamp_min(last_over_time(%s[%s]) unless %s, Inf))", value, fresh, selector,
 		seconds(4*g.query.interval), fresh)
 	e, err := grammar.ParseExpr(text)
 	if err != nil {

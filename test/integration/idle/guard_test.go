@@ -15,11 +15,17 @@ import (
 )
 
 // The two ingress controllers a and b count requests for web each 15 seconds. The controller b vanishes after a minute, and a after
-// three. At 2:30 one request comes, by a. The counters of other have the label of another tenant.
+// three. At 2:30 one request comes, by a. The counters of other have the label of another tenant. A queue has jobs at two scrapes alone. Of
+// two instances with a job under way, one vanishes at 6:00.
 const counters = `
   - {series: 'requests{instance="a", namespace="shop", name="web", tenant="shop"}', values: '0x9 1x2 _x40'}
   - {series: 'requests{instance="b", namespace="shop", name="web", tenant="shop"}', values: '5x4 _x40'}
   - {series: 'requests{instance="a", namespace="shop", name="other", tenant="bakery"}', values: '0x52'}
+  - {series: 'queue{namespace="shop", name="web"}', values: '_x22 5 5 _x40'}
+  - {series: 'started{instance="a", namespace="shop", name="web"}', values: '1x23 _x40'}
+  - {series: 'finished{instance="a", namespace="shop", name="web"}', values: '0x23 _x40'}
+  - {series: 'started{instance="b", namespace="shop", name="web"}', values: '0x52'}
+  - {series: 'finished{instance="b", namespace="shop", name="web"}', values: '0x52'}
 `
 
 // look is the expected answer to a query at a time.
@@ -73,8 +79,26 @@ var _ = Describe("The query of a demand, evaluated by Prometheus", Label("promet
 			{q.Past(time.Minute), "1m30s", "0", "0", "3"},
 			{q.Past(time.Minute), "2m", ".inf", "0", "3"},
 			{q.Past(time.Minute), "3m15s", "1", "0", "2"},
-			{q.Past(time.Minute), "5m", "", "0", "1"}, // web has values for a part of the step alone
+			{q.Past(time.Minute), "4m30s", ".inf", "0", "1"}, // web has values for a part of the step alone
+			{q.Past(time.Minute), "5m", "", "0", "1"},
 		})
+	})
+
+	It("loses no use of a part of a step, and no lost part, of series with and without their name", func() {
+		for _, text := range []string{"queue", "max by (namespace, name) (queue)"} {
+			q, err := demand.Parse(text, 15*time.Second, demand.Bind{})
+			Expect(err).NotTo(HaveOccurred())
+			evaluate([]look{
+				{q.Past(time.Minute), "5m", "", "", ""},
+				{q.Past(time.Minute), "6m", ".inf", "", ".inf"},
+				{q.Past(time.Minute), "7m", ".inf", "", ".inf"},
+				{q.Past(time.Minute), "8m", "", "", ""},
+			})
+		}
+		q, err := demand.Parse("sum by (namespace, name) (started) - sum by (namespace, name) (finished)", 15*time.Second, demand.Bind{})
+		Expect(err).NotTo(HaveOccurred())
+		past := "(" + q.Past(time.Minute) + ") and on (namespace, name) started"
+		evaluate([]look{{past, "5m", "1", "", ""}, {past, "7m", ".inf", "", ""}, {past, "9m", "0", "", ""}})
 	})
 
 	It("sees only the series of the tenant", func() {
