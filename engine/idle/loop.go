@@ -54,6 +54,8 @@ type Loop struct {
 	turns, tenants chan struct{}
 
 	mu sync.Mutex
+	// own holds, by namespace, one value while a query of its policies is under way or waits for its turn.
+	own map[string]chan struct{}
 	// faults are the reasons why policies know nothing of the use of their targets.
 	faults map[workload.Policy]fault
 }
@@ -61,13 +63,14 @@ type Loop struct {
 // fault is the reason and the message of a condition. The zero fault is none.
 type fault struct{ reason, message string }
 
-// mostQueries is the largest number of queries at once. Policies with a namespace have their own, so that they delay no others.
+// mostQueries is the largest number of queries at once. Policies with a namespace have their own, so that they delay no others. Of
+// each namespace one is under way, so a namespace with many policies delays others as one with a single policy does.
 const mostQueries = 4
 
 // New returns a Loop. It asks once it runs.
 func New(o Options) *Loop {
 	l := &Loop{opts: o, news: make(chan struct{}, 1), turns: make(chan struct{}, mostQueries),
-		tenants: make(chan struct{}, mostQueries), faults: map[workload.Policy]fault{}}
+		tenants: make(chan struct{}, mostQueries), own: map[string]chan struct{}{}, faults: map[workload.Policy]fault{}}
 	o.World.Observe(l)
 	return l
 }

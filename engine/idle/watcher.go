@@ -84,17 +84,39 @@ func (w *watcher) round(ctx context.Context) {
 	}
 }
 
-// turn waits until few enough queries are under way.
+// turn waits until few enough queries are under way. A long wait is a fault of the policy.
 func (w *watcher) turn(ctx context.Context) (end func()) {
-	turns := w.turns
-	if w.rule.Namespace != "" {
-		turns = w.tenants
+	if w.rule.Namespace == "" {
+		return w.enter(ctx, w.turns)
 	}
-	select {
-	case turns <- struct{}{}:
-		return func() { <-turns }
-	case <-ctx.Done():
-		return func() {}
+	w.mu.Lock()
+	own := w.own[w.rule.Namespace]
+	if own == nil {
+		own = make(chan struct{}, 1)
+		w.own[w.rule.Namespace] = own
+	}
+	w.mu.Unlock()
+	leaveOwn := w.enter(ctx, own)
+	leaveAll := w.enter(ctx, w.tenants)
+	return func() {
+		leaveAll()
+		leaveOwn()
+	}
+}
+
+// enter puts a value into a channel, and returns a function that takes it back.
+func (w *watcher) enter(ctx context.Context, turns chan struct{}) (leave func()) {
+	late := time.NewTimer(w.rule.Fresh())
+	defer late.Stop()
+	for {
+		select {
+		case turns <- struct{}{}:
+			return func() { <-turns }
+		case <-ctx.Done():
+			return func() {}
+		case <-late.C:
+			w.setFault(w.id, fault{"DemandUnanswered", "the query waits for those of other policies to end"})
+		}
 	}
 }
 
