@@ -109,6 +109,8 @@ type Kind struct {
 	Name, Resource, Short string
 	// ClusterScoped is true for a cluster-scoped kind.
 	ClusterScoped bool
+	// MostInForce is the largest number of objects of the kind in a namespace that have not ended; 0: no limit.
+	MostInForce int
 	// Restricts is true if objects of the kind restrict changes of workloads. Then the role edit grants no right to
 	// write them (the role admin does), and the deletion of active objects is judged at admission.
 	Restricts bool
@@ -129,8 +131,9 @@ type Meta struct {
 	Order **v1alpha1.OrderStatus
 	// ChangesNothing is true if the object never changes a target and so needs no finalizer.
 	ChangesNothing bool
-	// Expires is the instant at which the manager deletes the object, because it has no effect any more; zero: never.
-	Expires time.Time
+	// Ends is the instant from which the object has no effect any more; zero: never, or not known yet. The manager deletes the
+	// object a day later.
+	Ends time.Time
 	// Orphan is true if changed values stay when the object is deleted.
 	Orphan bool
 	// Calendars are the calendars named by the object.
@@ -172,6 +175,12 @@ func (k Kind) ActsOnTargets() bool { return k.Status(k.New()) != nil }
 
 // Status returns the common part of the object's status; nil if the kind acts on no target.
 func (k Kind) Status(obj Object) *v1alpha1.PolicyStatus { return k.Meta(obj).Status }
+
+// HasEnded reports whether an object has no effect any more at an instant.
+func (k Kind) HasEnded(obj Object, now time.Time) bool {
+	ends := k.Meta(obj).Ends
+	return !ends.IsZero() && !now.Before(ends)
+}
 
 // RightsOf returns the rights that the engine uses on behalf of the object.
 func (k Kind) RightsOf(obj Object) []Right {

@@ -27,7 +27,6 @@ import (
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
-	"flyball.dev/flyball/engine/policy/override"
 	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/world"
@@ -174,36 +173,36 @@ func ownKinds(w *world.World, ctx policy.Context, adapters admit.Adapters, messa
 			_, errs := kind.Compile(obj, ctx)
 			return errs
 		})
-		if kind.Name == override.Kind {
-			spec = limitOverrides(w, clk, spec)
+		if kind.MostInForce > 0 {
+			spec = limitInForce(w, clk, kind, spec)
 		}
 		list = append(list, admit.Kind{Kind: kind.Name, Resource: kind.Resource, Validator: onceLoaded(w, spec)})
 	}
 	return list
 }
 
-// limitOverrides adds to a validator of Overrides their limit in a namespace. An Override that is over counts only for an edit that lets
-// it begin again.
-func limitOverrides(w *world.World, clk clock.PassiveClock, spec admit.Validator) admit.Validator {
+// limitInForce adds to a validator the limit of the objects of a kind in a namespace that have not ended. An object that has ended
+// counts only for an edit that lets it begin again.
+func limitInForce(w *world.World, clk clock.PassiveClock, kind policy.Kind, spec admit.Validator) admit.Validator {
 	return admit.ValidatorFunc(func(ctx context.Context, req admit.Request) ([]string, field.ErrorList, error) {
 		warnings, errs, err := spec.Validate(ctx, req)
 		obj, _ := req.New.(policy.Object)
-		if err != nil || len(errs) > 0 || obj == nil || override.HasEnded(obj, clk.Now()) {
+		if err != nil || len(errs) > 0 || obj == nil || kind.HasEnded(obj, clk.Now()) {
 			return warnings, errs, err
 		}
-		if old, edited := req.Old.(policy.Object); edited && !override.HasEnded(old, clk.Now()) {
+		if old, edited := req.Old.(policy.Object); edited && !kind.HasEnded(old, clk.Now()) {
 			return warnings, nil, nil
 		}
 		others := 0
 		for p := range w.Snapshot().Policies {
-			if p.ID.Kind == override.Kind && p.ID.Namespace == obj.GetNamespace() && p.ID.Name != obj.GetName() &&
-				!override.HasEnded(p.Object, clk.Now()) {
+			if p.ID.Kind == kind.Name && p.ID.Namespace == obj.GetNamespace() && p.ID.Name != obj.GetName() &&
+				!kind.HasEnded(p.Object, clk.Now()) {
 				others++
 			}
 		}
-		if others >= override.MostInForce {
-			err = apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("overrides").GroupResource(), obj.GetName(),
-				fmt.Errorf("the namespace %s has %d Overrides that are not over: delete one first", obj.GetNamespace(), others))
+		if others >= kind.MostInForce {
+			err = apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource(kind.Resource).GroupResource(), obj.GetName(),
+				fmt.Errorf("the namespace %s has %d %ss that are not over: delete one first", obj.GetNamespace(), others, kind.Name))
 		}
 		return warnings, nil, err
 	})

@@ -16,6 +16,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/policy/override"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -150,10 +151,10 @@ func isOf(obj, order policy.Object) bool {
 // sorted returns a set of names in order.
 func sorted(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 
-// isInForce reports whether an object is an Override that has not ended.
+// isInForce reports whether a policy has not ended.
 func isInForce(obj policy.Object, now time.Time) bool {
-	_, _, is := override.PartsOf(obj)
-	return is && !override.HasEnded(obj, now) && obj.GetDeletionTimestamp().IsZero()
+	kind, ok := kinds.Find(source.IDOf(obj).Kind)
+	return ok && !kind.HasEnded(obj, now) && obj.GetDeletionTimestamp().IsZero()
 }
 
 // idOf returns the name of an Override for texts. An Override that is not created yet has the begin of its name.

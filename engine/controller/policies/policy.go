@@ -128,14 +128,17 @@ func (r reconciler) Reconcile(ctx context.Context, req reconcile.Request) (recon
 	return r.release(ctx, id, obj)
 }
 
-// expire deletes a policy that has no effect any more, or returns the time until then. The precondition spares a policy that
-// somebody extends meanwhile.
+// keptEnded is the time from the end of a policy to the deletion of its object.
+const keptEnded = 24 * time.Hour
+
+// expire deletes a policy that ended a day ago, or returns the time until then. The precondition spares a policy that somebody
+// extends meanwhile.
 func (r reconciler) expire(ctx context.Context, id workload.Policy, obj policy.Object) (reconcile.Result, error) {
-	at := r.kind.Meta(obj).Expires
-	if at.IsZero() {
+	ends := r.kind.Meta(obj).Ends
+	if ends.IsZero() {
 		return reconcile.Result{}, nil
 	}
-	if left := at.Sub(r.Clock.Now()); left > 0 {
+	if left := ends.Add(keptEnded).Sub(r.Clock.Now()); left > 0 {
 		return reconcile.Result{RequeueAfter: left}, nil
 	}
 	uid, version := obj.GetUID(), obj.GetResourceVersion()

@@ -61,7 +61,8 @@ func Parse(text string, interval time.Duration, bind Bind) (*Query, error) {
 // value +Inf there: that of the other instants, and the lost part, may be use.
 func (q *Query) Past(step time.Duration) string {
 	all := fmt.Sprintf("((%s) > -Inf)[%s:%s]", q.Now, seconds(step), seconds(q.interval))
-	return fmt.Sprintf("(max_over_time(%s) and (count_over_time(%s) >= %d)) or clamp_min(max_over_time(%s), Inf)", all, all, step/q.interval, all)
+	whole := fmt.Sprintf("max_over_time(%s) and (count_over_time(%s) >= %d)", all, all, step/q.interval)
+	return fmt.Sprintf("(%s) or clamp_min(max_over_time(%s), Inf)", whole, all)
 }
 
 // fresh returns a query of the instants of the fresh samples of a selector.

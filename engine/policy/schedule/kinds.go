@@ -32,7 +32,8 @@ func TargetOf(obj policy.Object) (v1alpha1.ClusterTargetSelector, bool) {
 
 func parts(target any, rules *v1alpha1.ScheduleRules, status *v1alpha1.ScheduleStatus) policy.Meta {
 	return policy.Meta{
-		Status: &status.PolicyStatus, Order: &status.Order, Orphan: rules.DeletionPolicy == v1alpha1.DeletionOrphan, Calendars: when.Names(rules.Calendars),
+		Status: &status.PolicyStatus, Order: &status.Order,
+		Orphan: rules.DeletionPolicy == v1alpha1.DeletionOrphan, Calendars: when.Names(rules.Calendars),
 		Rights: func() []policy.Right { return rights(target, *rules) },
 	}
 }
