@@ -28,7 +28,7 @@ var ioPackages = []string{"engine/watch", "engine/apply", "engine/inspect", "eng
 const world = "engine/world"
 
 // joining are the packages that join those that do I/O.
-var joining = []string{"engine/target", "engine/status", "engine/template", "engine/pods",
+var joining = []string{"engine/reconcile", "engine/status", "engine/template", "engine/pods",
 	"engine/tuning", "engine/controller", "cmd"}
 
 type listed struct {
@@ -220,11 +220,11 @@ func TestMigrationReadsJSONOnly(t *testing.T) {
 	}
 }
 
-// TestAdapterImportsGoOneWay checks changes, projection <- spec <- ledger <- render <- adapter, and that other
+// TestAdapterImportsGoOneWay checks changes, projection <- compiled <- ledger <- render <- adapter, and that other
 // packages use the
 // last only.
 func TestAdapterImportsGoOneWay(t *testing.T) {
-	layers := map[string]int{"/changes": 1, "/projection": 1, "/spec": 2, "/ledger": 3, "/render": 4, "": 5}
+	layers := map[string]int{"/changes": 1, "/projection": 1, "/compiled": 2, "/ledger": 3, "/render": 4, "": 5}
 	const door = module + "engine/adapter"
 	seen := 0
 	for _, l := range list(t) {

@@ -90,7 +90,7 @@ var actuators = map[string][]string{
 // limits of roll-outs.
 var capabilityUsers = map[string][]string{
 	"PodOrderer": {"engine/status"},
-	"Tuner":      {"engine/decide", "engine/world", "engine/target"},
+	"Tuner":      {"engine/decide", "engine/world", "engine/reconcile"},
 }
 
 // TestOnlyActuatorsNameTheirCapability: the loop over targets and the statuses know actuators by their interface only, so no
@@ -102,7 +102,7 @@ func TestOnlyActuatorsNameTheirCapability(t *testing.T) {
 			continue
 		}
 		for _, imp := range l.Imports {
-			if in(l.ImportPath, []string{"engine/target", "engine/status"}) && in(imp, []string{"engine/pods", "engine/tuning"}) {
+			if in(l.ImportPath, []string{"engine/reconcile", "engine/status"}) && in(imp, []string{"engine/pods", "engine/tuning"}) {
 				t.Errorf("%s imports %s: the wiring gives it the actuator", l.ImportPath, imp)
 			}
 		}

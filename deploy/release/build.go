@@ -59,7 +59,7 @@ func (o Options) Archive(p Platform) ([]byte, error) {
 	for _, f := range []struct {
 		file string
 		mode int64
-	}{{"LICENSE", 0o644}, {"engine/policy/when/UNICODE-LICENSE.txt", 0o644}, {"deploy/krew/kubectl_complete-flyball", 0o755}} {
+	}{{"LICENSE", 0o644}, {"engine/policy/times/UNICODE-LICENSE.txt", 0o644}, {"deploy/krew/kubectl_complete-flyball", 0o755}} {
 		text, err := os.ReadFile(filepath.Join(o.Root, f.file))
 		if err != nil {
 			return nil, fmt.Errorf("read a file of the archive: %w", err)

@@ -63,7 +63,7 @@ func sources(t *testing.T) string {
 			"func main() { println(version.Version, version.Revision) }\n",
 		"cmd/version/version.go": "package version\n\nvar Version, Revision string\n",
 	}
-	for _, name := range []string{"LICENSE", "engine/policy/when/UNICODE-LICENSE.txt", "deploy/krew/kubectl_complete-flyball"} {
+	for _, name := range []string{"LICENSE", "engine/policy/times/UNICODE-LICENSE.txt", "deploy/krew/kubectl_complete-flyball"} {
 		text, err := os.ReadFile(filepath.Join("../..", name))
 		if err != nil {
 			t.Fatal(err)
@@ -108,7 +108,7 @@ func TestArchiveIsReproducible(t *testing.T) {
 		t.Errorf("two builds differ: %s and %s", sum(first), sum(second))
 	}
 	files := unpack(t, first, here.Time)
-	for _, file := range []string{"LICENSE", "engine/policy/when/UNICODE-LICENSE.txt"} {
+	for _, file := range []string{"LICENSE", "engine/policy/times/UNICODE-LICENSE.txt"} {
 		license, err := os.ReadFile(filepath.Join("../..", file))
 		if err != nil {
 			t.Fatal(err)

@@ -11,9 +11,9 @@ import (
 const holidaysIntro = `# Holidays
 
 The public holidays of a Calendar are those of the library [rickar/cal](https://github.com/rickar/cal), with corrections by the law in
-[corrections.go](../engine/policy/when/corrections.go), and the days of regions in [regions.go](../engine/policy/when/regions.go). Each
+[corrections.go](../engine/policy/times/corrections.go), and the days of regions in [regions.go](../engine/policy/times/regions.go). Each
 country and subdivision has a list of its days from 2026 to 2028 in
-[testdata/holidays](../engine/policy/when/testdata/holidays), which a test compares with the product. The lists and the
+[testdata/holidays](../engine/policy/times/testdata/holidays), which a test compares with the product. The lists and the
 explanations below make this page (%s).
 
 A day that falls on a weekend and its day in lieu both count. Holidays of a part of a day, of single towns, and those by the

@@ -8,17 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter/compiled"
 	"flyball.dev/flyball/engine/adapter/ledger"
 	"flyball.dev/flyball/engine/adapter/render"
-	"flyball.dev/flyball/engine/adapter/spec"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // Keys are the parts of a kind's objects that policies use besides those that an adapter always reads.
-type Keys = spec.Keys
+type Keys = compiled.Keys
 
 // Use is one path that an adapter uses, for checks against a schema.
-type Use = spec.Use
+type Use = compiled.Use
 
 // Result is the effect of a plan on an object.
 type Result = render.Result
@@ -35,12 +35,12 @@ var ErrLedger = render.ErrLedger
 // Adapter is a compiled adapter, with the operations on objects. It is immutable and safe for concurrent use. Adapters with
 // the same ProjectionID can read each other's projected objects. An Adapter with a different ProjectionID cannot read them.
 // The fields of Spec must not be written after Compile.
-type Adapter struct{ *spec.Spec }
+type Adapter struct{ *compiled.Spec }
 
 // Compile checks a spec and returns the adapter. Every error names its field; with any error the adapter is nil. Other
 // code checks whether the name fits the kind, and whether the paths exist in its schema (see Uses).
 func Compile(name string, from v1alpha1.AdapterSpec, keys Keys) (*Adapter, field.ErrorList) {
-	compiled, errs := spec.Compile(name, from, keys)
+	compiled, errs := compiled.Compile(name, from, keys)
 	if len(errs) > 0 {
 		return nil, errs
 	}
@@ -48,11 +48,11 @@ func Compile(name string, from v1alpha1.AdapterSpec, keys Keys) (*Adapter, field
 }
 
 // Served returns the spec of an adapter without the optional items in status.leftOut.
-func Served(a *v1alpha1.Adapter) v1alpha1.AdapterSpec { return spec.Served(a) }
+func Served(a *v1alpha1.Adapter) v1alpha1.AdapterSpec { return compiled.Served(a) }
 
 // Without returns a spec without the named optional items, such as spec.suspend[0].
 func Without(from v1alpha1.AdapterSpec, items []string) v1alpha1.AdapterSpec {
-	return spec.Without(from, items)
+	return compiled.Without(from, items)
 }
 
 // Observe returns the owner's wishes: counts, bounds and switches with Flyball's own changes undone. A facet is omitted

@@ -29,7 +29,7 @@ func pod(resources string) string {
 }
 
 func TestLimitsFollowRequests(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{Amounts: true})
+	a := mustCompile(t, deploymentYAML, Keys{Amounts: true})
 	for _, test := range []struct {
 		name, before string
 		ask          int64
@@ -85,7 +85,7 @@ func TestInRatio(t *testing.T) {
 // it, until the next transition. Flyball's
 // amount in another spelling does not count as a foreign value.
 func TestRequestOfAnotherWriterStaysUntilTheNextTransition(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{Amounts: true})
+	a := mustCompile(t, deploymentYAML, Keys{Amounts: true})
 	const at = "/spec/template/spec/containers/0/resources/requests/cpu"
 	set := func() *server {
 		s := newServer(object(pod(`{"requests":{"cpu":"250m"},"limits":{"cpu":"500m"}}`)))
@@ -125,7 +125,7 @@ func TestRequestOfAnotherWriterStaysUntilTheNextTransition(t *testing.T) {
 
 // TestACorrectedRequestKeepsTheOwnersRatio writes request and limit at once, from the originals of both.
 func TestACorrectedRequestKeepsTheOwnersRatio(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{Amounts: true})
+	a := mustCompile(t, deploymentYAML, Keys{Amounts: true})
 	const at = "/spec/template/spec/containers/0/resources/requests/cpu"
 	enforced := asking(webCPU, 1000)
 	claim := enforced.Amounts[webCPU]
@@ -151,7 +151,7 @@ func TestACorrectedRequestKeepsTheOwnersRatio(t *testing.T) {
 // works
 // without them, because it finds containers by name.
 func TestAmountsAreKeptWhereTheyAreAskedFor(t *testing.T) {
-	asked, unasked := compiled(t, deploymentYAML, Keys{Amounts: true}), compiled(t, deploymentYAML, Keys{})
+	asked, unasked := mustCompile(t, deploymentYAML, Keys{Amounts: true}), mustCompile(t, deploymentYAML, Keys{})
 	const before = `{"template":{"spec":{"containers":[{"name":"a","resources":{}},{"name":"web","resources":{"requests":{"cpu":"250m"}}}]}}}`
 	s := newServer(object(before))
 	if n := len(projected(t, unasked, s.doc).Elements); n != 0 {
@@ -192,8 +192,8 @@ blind:
 - {path: '` + condition + `.status', op: Eq, value: "False"}
 - {path: '` + condition + `.reason', op: Ne, value: ScalingDisabled}
 `
-	tuned, plain := compiled(t, adapter, Keys{Amounts: true}), compiled(t, adapter, Keys{})
-	if tuned.ProjectionID() == plain.ProjectionID() || plain.ProjectionID() != compiled(t, hpaYAML, Keys{}).ProjectionID() {
+	tuned, plain := mustCompile(t, adapter, Keys{Amounts: true}), mustCompile(t, adapter, Keys{})
+	if tuned.ProjectionID() == plain.ProjectionID() || plain.ProjectionID() != mustCompile(t, hpaYAML, Keys{}).ProjectionID() {
 		t.Error("conditions are kept of autoscalers that nobody tunes")
 	}
 	for _, test := range []struct {
@@ -244,7 +244,7 @@ func TestAmountsThatCannotBeSet(t *testing.T) {
 			"suspend: [{set: [{path: .spec.template.spec.containers, value: []}]}]", pod(`{}`), "there is no web cpu request to set"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			a := compiled(t, test.adapter, keys)
+			a := mustCompile(t, test.adapter, keys)
 			r := rendered(t, a, object(test.spec), asking(webCPU, 500))
 			if r.Patch != nil || r.State != workload.StateUnable || r.Message != test.message {
 				t.Errorf("%s: %s", r.State, r.Message)
@@ -255,7 +255,7 @@ func TestAmountsThatCannotBeSet(t *testing.T) {
 
 // TestHeldAmounts keeps set amounts, with their originals, while one amount of the object cannot be read.
 func TestHeldAmounts(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{Amounts: true})
+	a := mustCompile(t, deploymentYAML, Keys{Amounts: true})
 	s := newServer(object(pod(`{"requests":{"cpu":"250m"}}`)))
 	s.settle(t, a, asking(webCPU, 500))
 	s.set("/spec/template/spec/containers/0/resources/requests/memory", `"much"`)
@@ -325,7 +325,7 @@ func TestCompileErrorsOfAmounts(t *testing.T) {
 
 // TestSettledTargets: the settled state is known if a policy sets requests, and costs no memory otherwise.
 func TestSettledTargets(t *testing.T) {
-	tuned, plain := compiled(t, deploymentYAML, Keys{Amounts: true}), compiled(t, deploymentYAML, Keys{})
+	tuned, plain := mustCompile(t, deploymentYAML, Keys{Amounts: true}), mustCompile(t, deploymentYAML, Keys{})
 	for status, want := range map[string]bool{
 		`{}`:                       false,
 		`{"observedGeneration":1}`: false,
@@ -349,7 +349,7 @@ func TestSettledTargets(t *testing.T) {
 // TestMoreMemory checks that the result of a write that raises a request for memory has MoreMemory, whatever else
 // changes.
 func TestMoreMemory(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{Amounts: true})
+	a := mustCompile(t, deploymentYAML, Keys{Amounts: true})
 	s := newServer(object(pod(`{"requests":{"cpu":"250m","memory":"1Gi"},"limits":{"memory":"2Gi"}}`)))
 	for _, step := range []struct {
 		bytes int64

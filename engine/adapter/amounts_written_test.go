@@ -39,7 +39,7 @@ utilisation: [{resource: cpu, percent: .spec.target}]
 			`web memory request absent -> "1Mi"`, `web memory request "1Mi" -> absent`, v1alpha1.ImpactRollout},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a := compiled(t, c.adapter, Keys{Amounts: true})
+			a := mustCompile(t, c.adapter, Keys{Amounts: true})
 			s := newServer(object(c.spec))
 			if r := s.settle(t, a, asking(c.key, c.value)); !path.Equal(s.spec(), c.set) || r.Message != c.message || r.Impact != c.impact {
 				t.Errorf("%s, %s: %s", r.Message, r.Impact, s.spec())
@@ -54,7 +54,7 @@ utilisation: [{resource: cpu, percent: .spec.target}]
 // TestTwinsWithoutTheAmount checks that two elements of one name do no harm if neither has the amount that a policy
 // sets.
 func TestTwinsWithoutTheAmount(t *testing.T) {
-	a := compiled(t, `
+	a := mustCompile(t, `
 target: {group: example.com, kind: Pool, versions: [v1]}
 resources: [{each: ".spec.nodeSets[*]", nameFrom: .name, requests: {memory: {path: .memory}}}]
 `, Keys{Amounts: true})
@@ -69,7 +69,7 @@ resources: [{each: ".spec.nodeSets[*]", nameFrom: .name, requests: {memory: {pat
 // and that the
 // request beside it stays set.
 func TestLimitOfAnotherWriterStaysAndIsReported(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{Amounts: true})
+	a := mustCompile(t, deploymentYAML, Keys{Amounts: true})
 	const limit = "/spec/template/spec/containers/0/resources/limits/cpu"
 	s := newServer(object(pod(`{"requests":{"cpu":"250m"},"limits":{"cpu":"500m"}}`)))
 	s.settle(t, a, asking(webCPU, 1000))
@@ -87,7 +87,7 @@ func TestLimitOfAnotherWriterStaysAndIsReported(t *testing.T) {
 // again:
 // the writer may rely on this limit.
 func TestTheLimitOfAnAdoptedRequestStays(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{Amounts: true})
+	a := mustCompile(t, deploymentYAML, Keys{Amounts: true})
 	request := entry("/spec/template/spec/containers/0/resources/requests/cpu", `"250m"`, `"1"`)
 	request.Element, request.Adopted = "web", true
 	limit := entry("/spec/template/spec/containers/0/resources/limits/cpu", `"500m"`, `"2"`)
@@ -102,7 +102,7 @@ func TestTheLimitOfAnAdoptedRequestStays(t *testing.T) {
 // a
 // removed limit comes back, and that a change of the rule takes effect.
 func TestLimitsThatDoNotFollow(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{Amounts: true})
+	a := mustCompile(t, deploymentYAML, Keys{Amounts: true})
 	own := pod(`{"requests":{"cpu":"250m"},"limits":{"cpu":"500m","memory":"1Gi"}}`)
 	s := newServer(object(own))
 	for _, step := range []struct {

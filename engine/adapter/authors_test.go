@@ -57,7 +57,7 @@ func written(t *testing.T, spec, uid string, e workload.Entry, managers ...manag
 // container that it
 // has made.
 func TestAuthorsOfFieldsAreFound(t *testing.T) {
-	a := compiled(t, `
+	a := mustCompile(t, `
 target: {group: example.com, kind: Any, versions: [v1]}
 scale: [{name: main, replicas: .spec.replicas}, {each: ".spec.pools[*]", nameFrom: .name, replicas: .count}]
 suspend: [{when: [{path: .spec.power, op: Exists}], set: [{path: .spec.power.on, value: false}]}]
@@ -138,7 +138,7 @@ suspend: [{when: [{path: .spec.power, op: Exists}], set: [{path: .spec.power.on,
 // container
 // goes with the field.
 func TestMadeContainersGo(t *testing.T) {
-	a := compiled(t, poweredYAML, Keys{})
+	a := mustCompile(t, poweredYAML, Keys{})
 	const full = `{"kept":1,"power":{"on":false,"level":3,"fan":{"speed":2}}}`
 	ours := managed{"flyball", "v1", json.RawMessage(flyballsIn)}
 	doc := written(t, full, "1", madeEntry("/spec/power/on", "false", 2), ours)
@@ -170,7 +170,7 @@ func TestMadeContainersGo(t *testing.T) {
 // removed, with
 // its defaults, while the outer one stays.
 func TestInnerCreatedParentIsRemovedWhileTheOuterStays(t *testing.T) {
-	a := compiled(t, poweredYAML, Keys{})
+	a := mustCompile(t, poweredYAML, Keys{})
 	s := newTrackingServer(object(`{}`), map[string]string{"/spec/power/fan": `{"speed":2}`})
 	s.settle(t, a, workload.Plan{Hold: holding().Hold, Min: number(5)})
 	if want := `{"power":{"level":5,"fan":{"lock":true,"speed":2}}}`; !path.Equal(want, s.spec()) {
@@ -187,7 +187,7 @@ func TestInnerCreatedParentIsRemovedWhileTheOuterStays(t *testing.T) {
 // TestAContainerThatIsTheOwnersNow checks that a container with an orphaned value is the owner's: no remaining entry
 // counts it as made by Flyball.
 func TestAContainerThatIsTheOwnersNow(t *testing.T) {
-	a := compiled(t, poweredYAML, Keys{})
+	a := mustCompile(t, poweredYAML, Keys{})
 	bounded := workload.Plan{Min: &workload.Claim[int64]{Value: 9, By: nights, Since: monday}}
 	held := workload.Plan{Hold: holding().Hold}
 	for _, c := range []struct {
@@ -212,7 +212,7 @@ func TestAContainerThatIsTheOwnersNow(t *testing.T) {
 // TestADefaultThatIsClaimedStays checks that a default stays if a policy claims its present value when the container
 // around it is to go.
 func TestADefaultThatIsClaimedStays(t *testing.T) {
-	a := compiled(t, poweredYAML, Keys{})
+	a := mustCompile(t, poweredYAML, Keys{})
 	s := newTrackingServer(object(`{}`), worlds["Powered"].defaults)
 	s.settle(t, a, holding())
 	before := s.writes
@@ -229,7 +229,7 @@ func TestADefaultThatIsClaimedStays(t *testing.T) {
 // managed
 // fields say that Flyball wrote the value, but it must stay.
 func TestAnOwnersValueStaysInAContainerThatWasMade(t *testing.T) {
-	a := compiled(t, allocatedYAML, Keys{Amounts: true})
+	a := mustCompile(t, allocatedYAML, Keys{Amounts: true})
 	asking := func(keys ...workload.Amount) workload.Plan {
 		plan := workload.Plan{Amounts: map[workload.Amount]workload.Claim[int64]{}}
 		for _, key := range keys {
@@ -255,7 +255,7 @@ func TestAnOwnersValueStaysInAContainerThatWasMade(t *testing.T) {
 // TestAnOwnersValueKeepsTheContainerItIsIn lets Flyball set and restore an owner's value in a container that Flyball
 // made. Then Flyball has written the value last, but the value is still the owner's.
 func TestAnOwnersValueKeepsTheContainerItIsIn(t *testing.T) {
-	a := compiled(t, poweredYAML, Keys{})
+	a := mustCompile(t, poweredYAML, Keys{})
 	held, both := holding(), workload.Plan{Hold: holding().Hold, Min: number(9)}
 	orphaned := workload.Plan{Hold: holding().Hold, Orphan: map[workload.Policy]bool{peaks: true}}
 	for _, c := range []struct {
@@ -287,7 +287,7 @@ func TestAnOwnersValueKeepsTheContainerItIsIn(t *testing.T) {
 // TestTheLedgerGoesOnSayingWhereItWasBegun checks that a changed ledger keeps the UID of the object that it was begun
 // on. Otherwise an object restored from a backup would count as written by Flyball.
 func TestTheLedgerGoesOnSayingWhereItWasBegun(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{})
+	a := mustCompile(t, deploymentYAML, Keys{})
 	for _, c := range []struct{ begun, uid, want string }{{"", "2", ""}, {"1", "2", "1"}, {"2", "2", "2"}} {
 		text := must(workload.Ledger{entry("/spec/replicas", "3", "0")}.Encode(workload.Origin{Of: "Deployment/web", Namespace: "shop",
 			UID: c.begun}))
@@ -304,8 +304,8 @@ func TestTheLedgerGoesOnSayingWhereItWasBegun(t *testing.T) {
 // no
 // such part. Otherwise Flyball would set and restore the count in turns, without end.
 func TestACountInAPartThatFlyballMade(t *testing.T) {
-	a := compiled(t, partYAML, Keys{})
-	listed := compiled(t, `
+	a := mustCompile(t, partYAML, Keys{})
+	listed := mustCompile(t, `
 target: {group: example.com, kind: Any, versions: [v1]}
 scale: [{each: '.spec.pools[*]', nameFrom: .name, replicas: .size.now, default: 1}]
 bounds: {each: '.spec.pools[*]', nameFrom: .name, min: {path: .size.min}}
@@ -353,7 +353,7 @@ bounds: {each: '.spec.pools[*]', nameFrom: .name, min: {path: .size.min}}
 // TestValueLeftToTheOwnerKeepsItsParent checks that a value that a policy leaves to the owner keeps its container.
 // Two policies end at once, and only one of them restores.
 func TestValueLeftToTheOwnerKeepsItsParent(t *testing.T) {
-	a := compiled(t, partYAML, Keys{})
+	a := mustCompile(t, partYAML, Keys{})
 	for _, c := range []struct {
 		plan workload.Plan
 		want string

@@ -14,7 +14,7 @@ suspend: [{set: [{path: .spec.suspend, value: true, awake: false}]}]
 
 // TestAwakeValueReplacesAnAbsentField checks the restored field for each original, and a second night.
 func TestAwakeValueReplacesAnAbsentField(t *testing.T) {
-	a := compiled(t, awakeYAML, Keys{})
+	a := mustCompile(t, awakeYAML, Keys{})
 	for before, after := range map[string]string{
 		`{}`: `{"suspend":false}`, `{"suspend":null}`: `{"suspend":false}`, `{"suspend":false}`: `{"suspend":false}`,
 	} {
@@ -43,8 +43,9 @@ func TestAwakeValueReplacesAnAbsentField(t *testing.T) {
 // objects sleep.
 func TestLedgerRestoresAwakeValueWithoutTheAdapter(t *testing.T) {
 	s := newServer(object(`{}`))
-	s.settle(t, compiled(t, awakeYAML, Keys{}), sleep())
-	bare := compiled(t, "target: {group: ray.io, kind: RayCluster, versions: [v1]}\nhold: [{set: [{path: .spec.hold, value: true}]}]", Keys{})
+	s.settle(t, mustCompile(t, awakeYAML, Keys{}), sleep())
+	bare := mustCompile(t, "target: {group: ray.io, kind: RayCluster, versions: [v1]}\n"+
+		"hold: [{set: [{path: .spec.hold, value: true}]}]", Keys{})
 	s.settle(t, bare, workload.Plan{})
 	if got := s.spec(); got != `{"suspend":false}` {
 		t.Errorf("the object comes back as %s", got)

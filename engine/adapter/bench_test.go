@@ -41,7 +41,7 @@ func BenchmarkProject(b *testing.B) {
 		"Elasticsearch": {elasticYAML, []byte(nodeSetsDoc)},
 	} {
 		b.Run(name, func(b *testing.B) {
-			a := compiled(b, c.adapter, Keys{Match: []string{"team"}})
+			a := mustCompile(b, c.adapter, Keys{Match: []string{"team"}})
 			b.ReportAllocs()
 			b.SetBytes(int64(len(c.doc)))
 			for b.Loop() {
@@ -56,7 +56,7 @@ func BenchmarkProject(b *testing.B) {
 // BenchmarkResident measures the heap that one projected Deployment keeps.
 func BenchmarkResident(b *testing.B) {
 	const n = 10_000
-	a := compiled(b, deploymentYAML, Keys{Match: []string{"team"}})
+	a := mustCompile(b, deploymentYAML, Keys{Match: []string{"team"}})
 	heap := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()
@@ -85,7 +85,7 @@ func BenchmarkRender(b *testing.B) {
 		"Wake":    {withLedger(b, `{"replicas":0}`, entry("/spec/replicas", "3", "0")), workload.Plan{}},
 	} {
 		b.Run(name, func(b *testing.B) {
-			a := compiled(b, deploymentYAML, Keys{})
+			a := mustCompile(b, deploymentYAML, Keys{})
 			obj := projected(b, a, c.doc)
 			b.ReportAllocs()
 			for b.Loop() {
@@ -98,7 +98,7 @@ func BenchmarkRender(b *testing.B) {
 }
 
 func BenchmarkClassify(b *testing.B) {
-	a := compiled(b, deploymentYAML, Keys{})
+	a := mustCompile(b, deploymentYAML, Keys{})
 	for name, after := range map[string][]byte{
 		"Same":     deploymentDoc(1),
 		"Metadata": deploymentDoc(1 + 50), // other names and labels, in the template as well

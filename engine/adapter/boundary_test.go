@@ -15,7 +15,7 @@ import (
 
 // TestAnObjectOfAnotherProjection checks that an object of another projection has no facets and is never rendered.
 func TestAnObjectOfAnotherProjection(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{})
+	a := mustCompile(t, deploymentYAML, Keys{})
 	bare := &workload.Object{Name: "web", Ledger: workload.Ledger{entry("/spec/unknown", "1", "2"), entry("/spec/replicas", "3", "0")}}
 	if o := a.Observe(bare); o.CanHold || len(o.Components) > 0 {
 		t.Errorf("observed %+v", o)
@@ -52,7 +52,7 @@ suspend: [{when: [%s], set: [{path: .spec.off, value: true}]}]
 		{"made, empty", "{path: .spec.power, op: NotExists}, {path: .spec.power, default: 5, op: Eq, value: 5}", `{"power":{"lock":1}}`, 2, true},
 		{"made, with more in it", "{path: .spec.power, op: Eq, value: {x: 1}}", `{"power":{"lock":1,"x":1}}`, 2, true},
 	} {
-		a := compiled(t, sprintf(kind, c.when), Keys{})
+		a := mustCompile(t, sprintf(kind, c.when), Keys{})
 		doc := withLedger(t, c.spec, madeEntry("/spec/power/lock", "1", c.made))
 		if got := a.Observe(projected(t, a, doc)).CanSuspend; got != c.want {
 			t.Errorf("%s: got %t", c.name, got)
@@ -62,7 +62,7 @@ suspend: [{when: [%s], set: [{path: .spec.off, value: true}]}]
 
 // TestOwnersFieldInACreatedParentStays restores a field with made parents after its owner has added a field to one.
 func TestOwnersFieldInACreatedParentStays(t *testing.T) {
-	a := compiled(t, "target: {kind: K, versions: [v1]}\nhold: [{set: [{path: .spec.a.b.c, value: 1}]}]", Keys{})
+	a := mustCompile(t, "target: {kind: K, versions: [v1]}\nhold: [{set: [{path: .spec.a.b.c, value: 1}]}]", Keys{})
 	s := newServer(object(`{"kept":1}`))
 	s.settle(t, a, holding())
 	s.set("/spec/a/x", "2")
@@ -74,7 +74,7 @@ func TestOwnersFieldInACreatedParentStays(t *testing.T) {
 
 // TestAnOwnersZeroStays restores a count of 0, for any bounds of its autoscaler.
 func TestAnOwnersZeroStays(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{})
+	a := mustCompile(t, deploymentYAML, Keys{})
 	s := newServer(object(`{"replicas":0}`))
 	s.settle(t, a, size(workload.SizeExactly, 4))
 	s.settle(t, a, inside(workload.Plan{}, 1, 9))
@@ -84,11 +84,11 @@ func TestAnOwnersZeroStays(t *testing.T) {
 }
 
 func TestNumbersInOtherSpellings(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{})
+	a := mustCompile(t, deploymentYAML, Keys{})
 	if c := a.Observe(projected(t, a, object(`{"replicas":3.0}`))).Components; len(c) != 1 || c[0].Replicas != 3 {
 		t.Errorf("3.0 is %v", c)
 	}
-	b := compiled(t, knativeYAML, Keys{})
+	b := mustCompile(t, knativeYAML, Keys{})
 	doc := object(`{"template":{"metadata":{"annotations":{"autoscaling.knative.dev/min-scale":"0"}}}}`)
 	if o := b.Observe(projected(t, b, doc)); o.Bounds.Min == nil || *o.Bounds.Min != 0 {
 		t.Errorf("a bound of 0 is %v", o.Bounds.Min)
@@ -98,7 +98,7 @@ func TestNumbersInOtherSpellings(t *testing.T) {
 // TestOneBound has kinds with one end of a range.
 func TestOneBound(t *testing.T) {
 	for _, end := range []string{"min", "max"} {
-		a := compiled(t, "target: {kind: K, versions: [v1]}\nbounds: {"+end+": {path: .spec.n}}\n"+
+		a := mustCompile(t, "target: {kind: K, versions: [v1]}\nbounds: {"+end+": {path: .spec.n}}\n"+
 			"hold: [{when: [{path: .spec.mode, op: Eq, value: x}], set: [{path: .spec.paused, value: true}]}]", Keys{})
 		obj := projected(t, a, object(`{"n":2,"mode":"x"}`))
 		o := a.Observe(obj)
@@ -136,7 +136,7 @@ func TestImpactOfARestore(t *testing.T) {
 		{"the template itself", deploymentYAML, `{"template":1}`, entry("/spec/template", "2", "1"), v1alpha1.ImpactRollout},
 		{"an unwritten field beside the template", deploymentYAML, `{"x":1}`, entry("/spec/x", "2", "1"), v1alpha1.ImpactNone},
 	} {
-		a := compiled(t, c.adapter, Keys{})
+		a := mustCompile(t, c.adapter, Keys{})
 		r := rendered(t, a, withLedger(t, c.spec, c.entry), workload.Plan{})
 		if len(r.Changed) != 1 || r.Impact != c.want {
 			t.Errorf("%s: impact %s of %v, want %s", c.name, r.Impact, r.Changed, c.want)
@@ -146,7 +146,7 @@ func TestImpactOfARestore(t *testing.T) {
 
 // TestBothWaysIsDown checks the direction of a write that reduces one value and restores another: it is down.
 func TestBothWaysIsDown(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{})
+	a := mustCompile(t, deploymentYAML, Keys{})
 	r := rendered(t, a, withLedger(t, `{"replicas":0}`, entry("/spec/replicas", "3", "0")), holding())
 	if len(r.Changed) != 2 || r.Direction != workload.DirectionDown {
 		t.Errorf("%v is %s", r.Changed, r.Direction)
@@ -157,16 +157,16 @@ func TestBothWaysIsDown(t *testing.T) {
 // kept only for a kind with lists.
 func TestExistenceOfAnnotationsIsProjectedForKindsWithListsOnly(t *testing.T) {
 	keys := Keys{Set: []string{"a", "b"}}
-	if a := compiled(t, deploymentYAML, keys); a.AnnotationsMap != nil {
+	if a := mustCompile(t, deploymentYAML, keys); a.AnnotationsMap != nil {
 		t.Errorf("annotations %v", a.AnnotationsMap)
 	}
-	if a := compiled(t, elasticYAML, keys); a.AnnotationsMap == nil {
+	if a := mustCompile(t, elasticYAML, keys); a.AnnotationsMap == nil {
 		t.Error("a JSON Patch does not know whether there are annotations")
 	}
 }
 
 func TestTheLongestPath(t *testing.T) {
-	compiled(t, "target: {kind: K, versions: [v1]}\nscale: [{name: main, replicas: "+strings.Repeat(".a", projection.MaxSteps)+"}]", Keys{})
+	mustCompile(t, "target: {kind: K, versions: [v1]}\nscale: [{name: main, replicas: "+strings.Repeat(".a", projection.MaxSteps)+"}]", Keys{})
 }
 
 func TestTheLongestTextsInMessages(t *testing.T) {
@@ -182,7 +182,7 @@ func TestTheLongestTextsInMessages(t *testing.T) {
 // TestNullsInsideOriginals checks that nulls inside of originals come back. The API server keeps them in a nullable
 // object, but a merge patch cannot write them.
 func TestNullsInsideOriginals(t *testing.T) {
-	a := compiled(t, `
+	a := mustCompile(t, `
 target: {group: example.com, kind: Any, versions: [v1]}
 suspend: [{set: [{path: .spec.sync, value: null}, {path: .spec.mode, value: {asleep: true}}]}]
 `, Keys{})

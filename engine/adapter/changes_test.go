@@ -70,7 +70,7 @@ func TestChangesHaveTheirActions(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := compiled(t, test.adapter, Keys{}).Classify([]byte(test.before), []byte(test.after)); got != test.want {
+			if got := mustCompile(t, test.adapter, Keys{}).Classify([]byte(test.before), []byte(test.after)); got != test.want {
 				t.Errorf("want %v, got %v", test.want.Names(), got.Names())
 			}
 		})
@@ -90,24 +90,24 @@ func TestAsksFor(t *testing.T) {
 		{"another field", `{"spec":{"both":1},"status":{}}`, `{"spec":{"both":2},"status":{"a":1}}`, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := compiled(t, guestYAML, Keys{}).AsksFor([]byte(test.before), []byte(test.after)); got != test.want {
+			if got := mustCompile(t, guestYAML, Keys{}).AsksFor([]byte(test.before), []byte(test.after)); got != test.want {
 				t.Errorf("want %v, got %v", test.want, got)
 			}
 		})
 	}
-	if compiled(t, deploymentYAML, Keys{}).AsksFor([]byte(`{}`), []byte(`{"spec":{"replicas":1}}`)) {
+	if mustCompile(t, deploymentYAML, Keys{}).AsksFor([]byte(`{}`), []byte(`{"spec":{"replicas":1}}`)) {
 		t.Error("a kind without requests has one")
 	}
 }
 
 // Predicates on whole objects are in no watch.
 func TestLifecycleIsNotWatched(t *testing.T) {
-	with := compiled(t, guestYAML, Keys{})
-	without := compiled(t, "target: {group: example.com, kind: Guest, versions: [v1]}", Keys{})
+	with := mustCompile(t, guestYAML, Keys{})
+	without := mustCompile(t, "target: {group: example.com, kind: Guest, versions: [v1]}", Keys{})
 	if with.ProjectionID() != without.ProjectionID() {
 		t.Errorf("changes alters the projection: %s, %s", with.ProjectionID(), without.ProjectionID())
 	}
-	if got := compiled(t, cronJobYAML+"changes: {create: [.status.seen]}", Keys{}).Subresources(); !slices.Equal(got, []string{"status"}) {
+	if got := mustCompile(t, cronJobYAML+"changes: {create: [.status.seen]}", Keys{}).Subresources(); !slices.Equal(got, []string{"status"}) {
 		t.Errorf("a field of the status is listed, and %v are judged", got)
 	}
 	if diff := cmp.Diff([]string{"status", "resize"}, with.Subresources()); diff != "" {
@@ -149,13 +149,13 @@ changes: {scale: [.spec, ".metadata.annotations['paused']"], ignore: [.spec.note
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := compiled(t, test.adapter, Keys{}).Rescaled([]byte(test.before), []byte(test.after))
+			got, err := mustCompile(t, test.adapter, Keys{}).Rescaled([]byte(test.before), []byte(test.after))
 			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
 				t.Errorf("%v, (-want +got):\n%s", err, diff)
 			}
 		})
 	}
-	if _, err := compiled(t, governorYAML, Keys{}).Rescaled(nil, []byte("{")); err == nil {
+	if _, err := mustCompile(t, governorYAML, Keys{}).Rescaled(nil, []byte("{")); err == nil {
 		t.Error("half an object governs nothing, in silence")
 	}
 }

@@ -104,7 +104,7 @@ hold: [{set: [{path: ".metadata.labels.pause", value: "true"}]}]
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			a := compiled(t, test.adapter, Keys{})
+			a := mustCompile(t, test.adapter, Keys{})
 			before, after := []byte(test.before), []byte(test.after)
 			if got := a.Classify(before, after); got != test.want {
 				t.Errorf("want %04b, got %04b", test.want, got)
@@ -119,7 +119,7 @@ hold: [{set: [{path: ".metadata.labels.pause", value: "true"}]}]
 // TestClassifyRender judges Flyball's own patches: sleeping is a scale, never a roll-out.
 func TestClassifyRender(t *testing.T) {
 	for _, text := range []string{deploymentYAML, cronJobYAML, vmYAML, elasticYAML, nestedYAML} {
-		a := compiled(t, text, Keys{})
+		a := mustCompile(t, text, Keys{})
 		s := newServer(object(`{"mode":"switch","replicas":3,"runStrategy":"Always","nodeSets":[{"name":"a","count":3}]}`))
 		before := s.doc
 		s.settle(t, a, sleep())

@@ -22,7 +22,7 @@ func TestEveryCombinationOnAnObject(t *testing.T) {
 		{"orphaned", workload.Plan{Orphan: map[workload.Policy]bool{nights: true}}},
 	}
 	for _, kind := range []string{deploymentYAML, scaledYAML} {
-		a := compiled(t, kind, Keys{})
+		a := mustCompile(t, kind, Keys{})
 		for _, was := range []string{"", "0", "3"} {
 			for _, set := range []string{"0", "2"} {
 				for _, prior := range []string{"none", "settled", "4"} {

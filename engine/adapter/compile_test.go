@@ -201,7 +201,7 @@ func TestCompileInvalidJSON(t *testing.T) {
 }
 
 func TestAccessorsDescribeTheCompiledAdapter(t *testing.T) {
-	caps := func(text string) []v1alpha1.Capability { return compiled(t, text, Keys{}).Capabilities() }
+	caps := func(text string) []v1alpha1.Capability { return mustCompile(t, text, Keys{}).Capabilities() }
 	for text, want := range map[string][]v1alpha1.Capability{
 		deploymentYAML: {v1alpha1.CapabilityScale, v1alpha1.CapabilityHold, v1alpha1.CapabilityResources, v1alpha1.CapabilityAnnotate,
 			v1alpha1.CapabilityDeletionCost},
@@ -214,8 +214,8 @@ func TestAccessorsDescribeTheCompiledAdapter(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
-	d, s := compiled(t, deploymentYAML, Keys{}), compiled(t, scaledYAML, Keys{})
-	if d.UsesScale() || !s.UsesScale() || d.CanGovern() || !compiled(t, hpaYAML, Keys{}).CanGovern() {
+	d, s := mustCompile(t, deploymentYAML, Keys{}), mustCompile(t, scaledYAML, Keys{})
+	if d.UsesScale() || !s.UsesScale() || d.CanGovern() || !mustCompile(t, hpaYAML, Keys{}).CanGovern() {
 		t.Error("wrong rights")
 	}
 	if d.Name() != "tests" || d.GroupKind().String() != "Deployment.apps" || !slices.Equal(d.Versions(), []string{"v1"}) ||
@@ -241,7 +241,7 @@ changes: {ignore: [.spec.x]}
 		Types       []path.Type
 	}
 	var got []use
-	for _, u := range compiled(t, text, Keys{}).Uses() {
+	for _, u := range mustCompile(t, text, Keys{}).Uses() {
 		got = append(got, use{u.Field, u.Path.String(), u.Write, u.Types})
 	}
 	number, text1, object := []path.Type{path.Number}, []path.Type{path.String}, []path.Type{path.Object}
@@ -272,7 +272,7 @@ changes: {ignore: [.spec.x]}
 }
 
 func TestProjectionID(t *testing.T) {
-	id := func(text string, keys Keys) string { return compiled(t, text, keys).ProjectionID() }
+	id := func(text string, keys Keys) string { return mustCompile(t, text, keys).ProjectionID() }
 	base := id(vmYAML, Keys{Match: []string{"a", "b"}, Set: []string{"c"}})
 	same := map[string]string{
 		"keys in another order": id(vmYAML, Keys{Match: []string{"b", "a", "b"}, Set: []string{"c"}}),

@@ -15,7 +15,7 @@ import (
 func TestACopyIsNotWoken(t *testing.T) {
 	const owned = `,"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Shop","name":"a","uid":"9"}]`
 	controlled := strings.Replace(owned, `"uid"`, `"controller":true,"uid"`, 1)
-	a := compiled(t, deploymentYAML, Keys{})
+	a := mustCompile(t, deploymentYAML, Keys{})
 	e := entry("/spec/replicas", "3", "0")
 	for _, c := range []struct {
 		name   string
@@ -71,7 +71,7 @@ func TestACopyIsNotWoken(t *testing.T) {
 // which
 // Flyball removed this field.
 func TestCopiedLedgerOfARemovedValue(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{})
+	a := mustCompile(t, deploymentYAML, Keys{})
 	text := must(workload.Ledger{entry("/spec/other", `{"a":1}`, "")}.Encode(workload.Origin{Of: "Deployment/api", Namespace: "shop",
 		UID: "1"}))
 	for spec, want := range map[string]string{`{}`: "Deployment shop/api", `{"other":null}`: "Deployment shop/api", `{"other":{}}`: ""} {

@@ -77,7 +77,7 @@ func TestElementsMatchByNameAndFilter(t *testing.T) {
 			`{"nodeSets":[{"name":"hot","count":3},{"name":"cold"}]}`, "cold count 1 -> absent"},
 		{"no elements", object(`{"nodeSets":[]}`), sleep(), ``, `{"nodeSets":[]}`, "nothing on this object can be set that way"},
 	}
-	a := compiled(t, elasticYAML, Keys{})
+	a := mustCompile(t, elasticYAML, Keys{})
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			s := newServer(test.doc)
@@ -101,7 +101,7 @@ func TestElementsMatchByNameAndFilter(t *testing.T) {
 
 // TestAStaleElement checks that the server refuses a patch of an element if the list has changed since.
 func TestAStaleElement(t *testing.T) {
-	a := compiled(t, elasticYAML, Keys{})
+	a := mustCompile(t, elasticYAML, Keys{})
 	s := newServer(object(`{"nodeSets":[{"name":"hot","count":3}]}`))
 	stale := rendered(t, a, s.doc, sleep())
 	s.set("/spec/nodeSets/0/name", `"cold"`)
@@ -119,7 +119,7 @@ hold: [{set: [{path: ".spec.groups[1].flags.paused", value: true}, {path: .spec.
 `
 
 func TestPathsThroughLists(t *testing.T) {
-	a := compiled(t, pathsThroughLists, Keys{})
+	a := mustCompile(t, pathsThroughLists, Keys{})
 	doc := object(`{"groups":[{"kind":"head","head":{},"pools":[{"meta":{"name":"h"}}]},` +
 		`{"kind":"worker","pools":[{"meta":{"name":"a"},"scaling":{"size":{}}},{"meta":{"name":"b"},"scaling":{"size":{"replicas":2}}},{"meta":{"name":"d"}}]}]}`)
 	obs := a.Observe(projected(t, a, doc))
@@ -161,7 +161,7 @@ scale:
 - {name: q, each: '.spec.queues[?(@.role=="worker")]', nameFrom: .name, replicas: .n}
 - {name: r, each: '.spec.rows[?(@.role=="worker")]', replicas: .n}
 `
-	a := compiled(t, kind, Keys{})
+	a := mustCompile(t, kind, Keys{})
 	const pools = `{"pools":[{"name":"a","role":"worker","n":3},{"name":"b","role":"head","n":5},{"name":"c","role":"worker","n":7}]}`
 	const asleep = `{"pools":[{"name":"a","role":"worker","n":0},{"name":"b","role":"head","n":0},{"name":"c","role":"worker","n":0}]}`
 	for _, c := range []struct {
@@ -290,7 +290,7 @@ scale:
 
 // TestUnclearEntriesNameTheCommandThatDropsThem checks the sentence about an original whose field cannot be found.
 func TestUnclearEntriesNameTheCommandThatDropsThem(t *testing.T) {
-	a := compiled(t, `
+	a := mustCompile(t, `
 target: {group: example.com, kind: Any, versions: [v1]}
 scale: [{name: w, each: '.spec.pools[*]', nameFrom: .name, replicas: .n}, {name: p, each: '.spec.places[*]', replicas: .n}]
 `, Keys{})
@@ -340,7 +340,7 @@ scale:
 // TestOneNameUnderTwoFiltersIsRefused checks that a value is not set if its element could not be identified later for
 // the restore.
 func TestOneNameUnderTwoFiltersIsRefused(t *testing.T) {
-	a := compiled(t, twoFiltersYAML, Keys{})
+	a := mustCompile(t, twoFiltersYAML, Keys{})
 	doc := object(`{"pools":[{"name":"a","role":"worker","n":3},{"name":"a","role":"head","n":5}]}`)
 	if r := rendered(t, a, doc, sleep()); r.Patch != nil || r.State != workload.StateUnable ||
 		r.Message != "two elements of the list have the name a" {
@@ -357,7 +357,7 @@ target: {group: example.com, kind: Any, versions: [v1]}
 resources:
 - {each: '.spec.nodeSets[*]', nameFrom: .name, requests: {memory: {path: '.containers[?(@.name=="db")].memory', default: 0}}}
 `
-	a := compiled(t, kind, Keys{Amounts: true})
+	a := mustCompile(t, kind, Keys{Amounts: true})
 	plan := workload.Plan{Amounts: map[workload.Amount]workload.Claim[int64]{}}
 	for component, value := range map[string]int64{"hot": 1, "raised": 4} {
 		key := workload.Amount{Kind: workload.AmountRequest, Component: component, Resource: workload.Memory}
@@ -396,7 +396,7 @@ resources:
 // TestAnAppliedManifestWithANewElementLeavesNothing applies a manifest with the owner's counts and a new element. No
 // entry is left afterwards, and the new element is unchanged.
 func TestAnAppliedManifestWithANewElementLeavesNothing(t *testing.T) {
-	a := compiled(t, elasticYAML, Keys{})
+	a := mustCompile(t, elasticYAML, Keys{})
 	s := newServer(object(`{"nodeSets":[{"name":"hot","count":3}]}`))
 	s.settle(t, a, sleep())
 	s.set("/spec/nodeSets", `[{"name":"master","count":1},{"name":"hot","count":3}]`)

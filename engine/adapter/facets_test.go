@@ -116,7 +116,7 @@ func TestFacetsAreReadAndWritten(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			a := compiled(t, test.adapter, test.keys)
+			a := mustCompile(t, test.adapter, test.keys)
 			s := newServer(test.doc)
 			before := s.spec()
 			r := s.settle(t, a, test.plan)
@@ -153,7 +153,7 @@ func TestFacetsAreReadAndWritten(t *testing.T) {
 }
 
 func TestFacetsTogether(t *testing.T) {
-	a := compiled(t, nestedYAML, Keys{Set: []string{"n"}})
+	a := mustCompile(t, nestedYAML, Keys{Set: []string{"n"}})
 	plan := sleep()
 	plan.Min, plan.Max, plan.Hold = number(1), number(4), holding().Hold
 	plan.Annotations = noting("n", "v").Annotations
@@ -184,7 +184,7 @@ func TestFacetsTogether(t *testing.T) {
 }
 
 func TestAnnotationsThatCannotBeSet(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{Set: []string{v1alpha1.AnnotationLedger}})
+	a := mustCompile(t, deploymentYAML, Keys{Set: []string{v1alpha1.AnnotationLedger}})
 	for _, key := range []string{v1alpha1.AnnotationLedger, "not/projected"} {
 		if _, err := a.Render(projected(t, a, object(`{}`)), noting(key, "{}")); err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s: error %v", key, err)
@@ -194,8 +194,8 @@ func TestAnnotationsThatCannotBeSet(t *testing.T) {
 
 // TestAnAdapterEditedMeanwhile restores fields that the adapter no longer knows.
 func TestAnAdapterEditedMeanwhile(t *testing.T) {
-	before := compiled(t, nestedYAML, Keys{Set: []string{"n"}})
-	after := compiled(t, "target: {group: example.com, kind: Nested, versions: [v1]}", Keys{})
+	before := mustCompile(t, nestedYAML, Keys{Set: []string{"n"}})
+	after := mustCompile(t, "target: {group: example.com, kind: Nested, versions: [v1]}", Keys{})
 	plan := sleep()
 	plan.Hold, plan.Annotations = holding().Hold, noting("n", "v").Annotations
 	s := newServer(object(`{"mode":"switch","pool":{"min":2}}`))
@@ -211,7 +211,7 @@ func TestAnAdapterEditedMeanwhile(t *testing.T) {
 
 // TestAForgedLedger checks that a writer of annotations cannot use Flyball's rights by a forged ledger.
 func TestAForgedLedger(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{})
+	a := mustCompile(t, deploymentYAML, Keys{})
 	for _, pointer := range []string{"/spec", "/metadata/name", "/metadata/annotations", "/metadata/annotations/flyball.dev~1tuned-by",
 		"/metadata/ownerReferences/0",
 		"/status/x", "/kind"} {
@@ -242,7 +242,7 @@ func TestAForgedLedger(t *testing.T) {
 
 // TestOverlappingEntries has writes for two fields, one inside the other. Two adapters may have left such entries.
 func TestOverlappingEntries(t *testing.T) {
-	a := compiled(t, applicationYAML, Keys{})
+	a := mustCompile(t, applicationYAML, Keys{})
 	doc := withLedger(t, `{"syncPolicy":{"automated":{"enabled":false,"prune":true}}}`,
 		entry("/spec/syncPolicy/automated/enabled", "", "false"))
 	s := newServer(doc)
@@ -262,7 +262,7 @@ func TestOverlappingEntries(t *testing.T) {
 
 func TestRulesWithHeldBackNeighbours(t *testing.T) {
 	// A kept entry inside a wanted field makes the wish wait, and loses nothing.
-	a := compiled(t, applicationYAML, Keys{})
+	a := mustCompile(t, applicationYAML, Keys{})
 	doc := withLedger(t, `{"syncPolicy":{"automated":{"enabled":false}}}`, entry("/spec/syncPolicy/automated/enabled", "true", "false"))
 	plan := sleep()
 	plan.Size.By = peaks
@@ -292,7 +292,7 @@ func TestSuspendedPolicyKeepsItsFields(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			a := compiled(t, test.adapter, Keys{})
+			a := mustCompile(t, test.adapter, Keys{})
 			r := rendered(t, a, withLedger(t, test.spec, test.entry), workload.Plan{Keep: map[workload.Policy]bool{nights: true}})
 			if r.Patch != nil || r.State != test.want {
 				t.Errorf("want %s and no patch, got %s, %v", test.want, r.State, r.Patch)
@@ -306,7 +306,7 @@ func TestLongValuesAreShortInMessages(t *testing.T) {
 	for was, want := range map[string]string{
 		`{"by":"` + long + `"}`: "{...}", `["` + long + `"]`: "[...]", `"` + long + `"`: `"` + long[:38] + "...",
 	} {
-		a := compiled(t, nestedYAML, Keys{})
+		a := mustCompile(t, nestedYAML, Keys{})
 		r := rendered(t, a, object(`{"power":{"lock":`+was+`}}`), holding())
 		if diff := cmp.Diff("lock "+want+` -> {"by":"flyball"}`, r.Message); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -326,7 +326,7 @@ hold:
 - set: [{path: .spec.automated, value: null}, {path: .spec.lock, value: 1}]
   already: [{path: .spec.automated, op: NotExists}]
 `
-	a := compiled(t, kind, Keys{})
+	a := mustCompile(t, kind, Keys{})
 	for _, c := range []struct {
 		name      string
 		doc       []byte
@@ -375,7 +375,7 @@ func TestWritesAreClassifiedByTheRulesOfFreezes(t *testing.T) {
 		{"a count", deploymentYAML, `{"replicas":3}`, sleep(), scaled, scaled},
 		{"a count by place, and holds", pathsThroughLists, `{"groups":[{"head":{"replicas":3}},{"x":1}]}`, everything, scaled, both},
 	} {
-		a := compiled(t, c.adapter, Keys{})
+		a := mustCompile(t, c.adapter, Keys{})
 		s := newServer(object(c.spec))
 		if r := s.settle(t, a, c.plan); r.Actions != c.does || len(r.Changed) == 0 {
 			t.Errorf("%s of %v is %v", c.name, r.Changed, r.Actions.Names())

@@ -60,7 +60,7 @@ func TestFixedCounts(t *testing.T) {
 		{"nothing but the fixed one would change", `{"claims":"Delete","replicas":3,"pages":1}`, size(workload.SizeAtMost, 1), "",
 			workload.StateAlreadyAsleep, mainStays},
 	}
-	a := compiled(t, setYAML, Keys{})
+	a := mustCompile(t, setYAML, Keys{})
 	for _, test := range tests {
 		t.Run(test.reason, func(t *testing.T) {
 			s := newServer(object(test.own))
@@ -88,7 +88,7 @@ func TestFixedCounts(t *testing.T) {
 
 // TestACountBecomesFixed: the condition is always judged on the owner's object.
 func TestACountBecomesFixed(t *testing.T) {
-	a := compiled(t, setYAML, Keys{})
+	a := mustCompile(t, setYAML, Keys{})
 	s := newServer(object(`{"claims":"Keep","replicas":3}`))
 	less := size(workload.SizeAtMost, 1)
 	step := func(reason string, plan workload.Plan, want string) {
@@ -109,7 +109,7 @@ func TestACountBecomesFixed(t *testing.T) {
 }
 
 func TestObserveFixedCounts(t *testing.T) {
-	a := compiled(t, setYAML, Keys{})
+	a := mustCompile(t, setYAML, Keys{})
 	s := newServer(object(`{"claims":"Delete","replicas":3,"pages":2}`))
 	want := []workload.Component{{Name: "main", Replicas: 3, Fixed: true}, {Name: "side", Replicas: 2}}
 	for _, plan := range []workload.Plan{{}, sleep()} { // also while its own change makes the condition hold
@@ -142,7 +142,7 @@ func TestWhyACountIsFixed(t *testing.T) {
 		{"{path: '.spec.claims[0]', op: NotExists}", `{"replicas":3,"claims":[{"a":1}]}`, ".spec.claims[0] exists"},
 		{"{path: .spec.kept, op: NotExists}, {path: .spec.free, op: Exists}", `{"replicas":3}`, ".spec.free is absent"},
 	} {
-		a := compiled(t, "target: {group: example.com, kind: Set, versions: [v1]}\nscale: [{name: main, replicas: .spec.replicas, when: ["+
+		a := mustCompile(t, "target: {group: example.com, kind: Set, versions: [v1]}\nscale: [{name: main, replicas: .spec.replicas, when: ["+
 			test.when+"]}]", Keys{})
 		if got, want := rendered(t, a, object(test.own), sleep()).Message, "main must not be scaled: "+test.why; got != want {
 			t.Errorf("%s on %s: %q, want %q", test.when, test.own, got, want)

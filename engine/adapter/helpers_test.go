@@ -123,7 +123,7 @@ func specOf(t testing.TB, text string) v1alpha1.AdapterSpec {
 	return spec
 }
 
-func compiled(t testing.TB, text string, keys Keys) *Adapter {
+func mustCompile(t testing.TB, text string, keys Keys) *Adapter {
 	t.Helper()
 	a, errs := Compile("tests", specOf(t, text), keys)
 	if len(errs) > 0 {

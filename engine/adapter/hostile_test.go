@@ -16,7 +16,7 @@ import (
 // TestAHugeLedger has a huge ledger on a huge list. Its entries are not matched by value, which would take minutes.
 // Nothing is written, and no original is lost.
 func TestAHugeLedger(t *testing.T) {
-	a := compiled(t, elasticYAML, Keys{})
+	a := mustCompile(t, elasticYAML, Keys{})
 	var sets []string
 	var ledger workload.Ledger
 	for i := range 2000 {
@@ -41,7 +41,7 @@ func TestAHugeLedger(t *testing.T) {
 // Very many members are compared in their order, even if a new member comes first. To search for each member among all
 // others would take many minutes.
 func TestVeryManyMembers(t *testing.T) {
-	a := compiled(t, knativeYAML, Keys{})
+	a := mustCompile(t, knativeYAML, Keys{})
 	const size = 150_000
 	var rest strings.Builder
 	for i := range size {
@@ -69,7 +69,7 @@ func TestVeryManyMembers(t *testing.T) {
 // its size only, not with the number of entries times its size. Otherwise some of these objects would take for ever,
 // while other objects of the kind wait.
 func TestFilledObjects(t *testing.T) {
-	a := compiled(t, elasticYAML, Keys{})
+	a := mustCompile(t, elasticYAML, Keys{})
 	text := strings.Repeat("x", 1<<20)
 	made := func(made uint8, format string) func(i int) workload.Entry {
 		return func(i int) workload.Entry {
@@ -143,7 +143,7 @@ func TestFilledObjects(t *testing.T) {
 // TestLedgersOfWhichNothingIsRead checks that the error of a refused ledger names the exceeded limit, and that none of
 // its entries are kept.
 func TestLedgersOfWhichNothingIsRead(t *testing.T) {
-	a := compiled(t, elasticYAML, Keys{})
+	a := mustCompile(t, elasticYAML, Keys{})
 	for _, c := range []struct {
 		spec    string
 		entries int
@@ -176,7 +176,7 @@ func TestLedgersOfWhichNothingIsRead(t *testing.T) {
 // TestElementsThatAFilterLeavesOut checks that elements that a filter leaves out are kept while an object sleeps, and do
 // not count towards the limit of elements.
 func TestElementsThatAFilterLeavesOut(t *testing.T) {
-	a := compiled(t, twoFiltersYAML, Keys{})
+	a := mustCompile(t, twoFiltersYAML, Keys{})
 	list := func(n int) string {
 		var all []string
 		for i := range projection.MaxElements + 100 {

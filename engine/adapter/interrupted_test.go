@@ -94,7 +94,7 @@ func TestSetOnceByTurns(t *testing.T) {
 		}},
 	}
 	for _, kind := range []string{deploymentYAML, scaledYAML} {
-		a := compiled(t, kind, Keys{})
+		a := mustCompile(t, kind, Keys{})
 		for _, tc := range tests {
 			t.Run(a.GroupKind().Kind+"/"+tc.reason, func(t *testing.T) {
 				s := newServer(object(`{"replicas":3}`))
@@ -119,7 +119,7 @@ func TestSetOnceByTurns(t *testing.T) {
 // TestInterruptedWritesThatWereLost loses the write to /scale that follows the write of the ledger, while other claims
 // take over.
 func TestInterruptedWritesThatWereLost(t *testing.T) {
-	a := compiled(t, scaledYAML, Keys{})
+	a := mustCompile(t, scaledYAML, Keys{})
 	lose := func(s *server, p workload.Plan) {
 		t.Helper()
 		if err := s.apply(rendered(t, a, s.doc, p).Patch); err != nil {
@@ -149,7 +149,7 @@ func TestInterruptedWritesThatWereLost(t *testing.T) {
 
 // TestManyInterruptionsStaySmall checks that many interruptions do not make an entry large.
 func TestManyInterruptionsStaySmall(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{})
+	a := mustCompile(t, deploymentYAML, Keys{})
 	s := newServer(object(`{"replicas":3}`))
 	for i := range int64(20) {
 		s.settle(t, a, of(once(i, monday), workload.Policy{Kind: "Trigger", Namespace: "shop", Name: "p" + path.Integer(i)}))

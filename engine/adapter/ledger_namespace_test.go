@@ -28,7 +28,7 @@ func TestALedgerNamesNoPolicyOfAnotherNamespace(t *testing.T) {
 		if tc.namespace == "" {
 			raw = []byte(strings.Replace(string(raw), `"namespace":"shop",`, "", 1))
 		}
-		obj := projected(t, compiled(t, deploymentYAML, Keys{}), raw)
+		obj := projected(t, mustCompile(t, deploymentYAML, Keys{}), raw)
 		want := workload.Ledger{
 			{Pointer: "/spec/paused", By: "ClusterSchedule/days", Was: "false"},
 			{Pointer: "/spec/replicas", By: tc.want, Was: "3", Set: "0"},

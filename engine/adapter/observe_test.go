@@ -82,7 +82,7 @@ func TestObserveReadsTheStateOfAnObject(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			a := compiled(t, test.adapter, Keys{})
+			a := mustCompile(t, test.adapter, Keys{})
 			got := a.Observe(projected(t, a, test.doc))
 			test.want.Ref = workload.Ref{GroupKind: a.GroupKind(), Namespace: "shop", Name: "web"}
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -93,7 +93,7 @@ func TestObserveReadsTheStateOfAnObject(t *testing.T) {
 }
 
 func TestObserveIdentity(t *testing.T) {
-	a := compiled(t, cronJobYAML, Keys{Match: []string{"team", "example.com/a"}})
+	a := mustCompile(t, cronJobYAML, Keys{Match: []string{"team", "example.com/a"}})
 	got := a.Observe(projected(t, a, []byte(`{"metadata":{"name":"n","namespace":"s","creationTimestamp":"2026-03-02T20:00:00Z",`+
 		`"labels":{"b":"2","a":"1"},"annotations":{"team":"x","other":"y","example.com/a":"b"}}}`)))
 	want := workload.Observed{
@@ -152,7 +152,7 @@ suspend:
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			a := compiled(t, sprintf(text, test.when), Keys{})
+			a := mustCompile(t, sprintf(text, test.when), Keys{})
 			if got := a.Observe(projected(t, a, test.doc)).CanSuspend; got != test.want {
 				t.Errorf("want %t, got %t", test.want, got)
 			}
@@ -205,7 +205,7 @@ suspend: [{when: [%[1]s], set: [{path: .metadata.annotations.off, value: "true"}
 		{`{path: '.spec.c[*].status', op: Exists}`, true},
 	}
 	for _, test := range tests {
-		a := compiled(t, sprintf(text, test.predicate), Keys{})
+		a := mustCompile(t, sprintf(text, test.predicate), Keys{})
 		if got, why := a.Ready(doc); got != test.want || got != (why == "") {
 			t.Errorf("%s: want %t, got %t, %q", test.predicate, test.want, got, why)
 		}
@@ -216,7 +216,7 @@ suspend: [{when: [%[1]s], set: [{path: .metadata.annotations.off, value: "true"}
 }
 
 func TestReadyNeedsEveryPredicate(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{})
+	a := mustCompile(t, deploymentYAML, Keys{})
 	for doc, want := range map[string]string{
 		`{"metadata":{"name":"n","generation":2},"spec":{"replicas":2},"status":{"observedGeneration":2,"availableReplicas":2}}`: "",
 		`{"metadata":{"name":"n","generation":3},"spec":{"replicas":2},"status":{"observedGeneration":2,"availableReplicas":2}}`: ".status.observedGeneration Ge .metadata.generation does not hold: .status.observedGeneration is 2",
@@ -229,10 +229,10 @@ func TestReadyNeedsEveryPredicate(t *testing.T) {
 			t.Errorf("%s: want %q, got %t, %q", doc, want, got, why)
 		}
 	}
-	if ready, why := compiled(t, cronJobYAML, Keys{}).Ready(object(`{}`)); !ready || why != "" {
+	if ready, why := mustCompile(t, cronJobYAML, Keys{}).Ready(object(`{}`)); !ready || why != "" {
 		t.Errorf("a kind without ready: %t, %q", ready, why)
 	}
-	named := compiled(t,
+	named := mustCompile(t,
 		"target: {kind: K, versions: [v1]}\nready: [{path: .spec.a, op: NotExists}, {path: '.spec.l[*]', op: In, value: [1, 2]}]", Keys{})
 	for spec, want := range map[string]string{
 		`{"a":1}`:            ".spec.a NotExists does not hold: .spec.a exists",
@@ -250,7 +250,7 @@ func TestReadyKeepsNothing(t *testing.T) {
 	spec := specOf(t, deploymentYAML)
 	spec.Ready = nil
 	without, errs := Compile("tests", spec, Keys{})
-	if with := compiled(t, deploymentYAML, Keys{}); len(errs) > 0 || with.ProjectionID() != without.ProjectionID() {
+	if with := mustCompile(t, deploymentYAML, Keys{}); len(errs) > 0 || with.ProjectionID() != without.ProjectionID() {
 		t.Errorf("ready changes what is kept of an object; %v", errs)
 	}
 }
@@ -286,7 +286,7 @@ governsKind: {group: apps, kind: Deployment}
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			a := compiled(t, test.adapter, Keys{})
+			a := mustCompile(t, test.adapter, Keys{})
 			got, ok := a.Governs(projected(t, a, object(test.spec)))
 			if got != test.want || ok != test.ok {
 				t.Errorf("want %v %t, got %v %t", test.want, test.ok, got, ok)
@@ -315,7 +315,7 @@ func madeEntry(pointer, set string, made uint8) workload.Entry {
 
 // TestZeroMeansMore puts an object with a count of 0 to sleep, and restores the 0.
 func TestZeroMeansMore(t *testing.T) {
-	a := compiled(t, zeroYAML, Keys{})
+	a := mustCompile(t, zeroYAML, Keys{})
 	s := newServer(object(`{"n":0}`))
 	if r := s.settle(t, a, sleep()); r.State != workload.StateAsleep || r.Message != "n 0 -> 1" {
 		t.Errorf("asleep: %s, %q", r.State, r.Message)
@@ -328,7 +328,7 @@ func TestZeroMeansMore(t *testing.T) {
 // TestCountInACreatedParentSettles has a count in a part of the owner, inside a container that Flyball made. The
 // count is set, and the part is restored unchanged.
 func TestCountInACreatedParentSettles(t *testing.T) {
-	a := compiled(t, nestedYAML, Keys{})
+	a := mustCompile(t, nestedYAML, Keys{})
 	for _, part := range []string{`{"x":1}`, `{}`, `{"count":null}`} {
 		bounded := workload.Plan{Max: &workload.Claim[int64]{By: nights, Since: monday}}
 		s := newServer(object(`{"other":1}`))
@@ -356,7 +356,7 @@ scale: [{name: main, replicas: .spec.pool.count, default: 2}]
 hold: [{set: [{path: .spec.pool.lock, value: true}]}]
 bounds: {max: {path: .spec.pool.max}}
 `
-	a := compiled(t, kind, Keys{})
+	a := mustCompile(t, kind, Keys{})
 	s := newServer(object(`{"other":1}`))
 	s.settle(t, a, holding())
 	s.set("/spec/pool/max", "9")

@@ -101,7 +101,7 @@ func TestSetOnce(t *testing.T) {
 		}},
 	}
 	for _, kind := range []string{deploymentYAML, scaledYAML} {
-		a := compiled(t, kind, Keys{})
+		a := mustCompile(t, kind, Keys{})
 		for _, tc := range tests {
 			t.Run(a.GroupKind().Kind+"/"+tc.reason, func(t *testing.T) {
 				s := newServer(object(`{"replicas":` + tc.own + `}`))
@@ -123,7 +123,7 @@ func TestSetOnce(t *testing.T) {
 }
 
 func TestSetOnceIsSeenAsTheOwners(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{})
+	a := mustCompile(t, deploymentYAML, Keys{})
 	s := newServer(object(`{"replicas":3}`))
 	r := s.settle(t, a, once(6, monday))
 	if r.State != workload.StateSet || r.Direction != workload.DirectionUp || r.Message != "replicas 3 -> 6" {
@@ -140,7 +140,7 @@ func TestSetOnceIsSeenAsTheOwners(t *testing.T) {
 
 // TestSetOnceSurvivesALostWrite loses the write to /scale that follows the write of the ledger.
 func TestSetOnceSurvivesALostWrite(t *testing.T) {
-	a := compiled(t, scaledYAML, Keys{})
+	a := mustCompile(t, scaledYAML, Keys{})
 	s := newServer(object(`{"replicas":3}`))
 	if err := s.apply(rendered(t, a, s.doc, once(6, monday)).Patch); err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestSetOnceSurvivesALostWrite(t *testing.T) {
 }
 
 func TestBoundsAreOwnClaimedOrKept(t *testing.T) {
-	a := compiled(t, hpaYAML, Keys{})
+	a := mustCompile(t, hpaYAML, Keys{})
 	set := workload.Plan{Min: number(5), Max: number(20)}
 	lowered := workload.Plan{Min: number(1), Max: number(2)}
 	tests := []struct {
@@ -197,7 +197,7 @@ func TestBoundsAreOwnClaimedOrKept(t *testing.T) {
 // has
 // set it.
 func TestBoundsWithoutALimit(t *testing.T) {
-	a := compiled(t, knativeYAML, Keys{})
+	a := mustCompile(t, knativeYAML, Keys{})
 	for text, want := range map[string]*int64{"0": nil, "5": ptr(5)} {
 		doc := object(`{"template":{"metadata":{"annotations":{"autoscaling.knative.dev/max-scale":"` + text + `"}}}}`)
 		b, err := a.Bounds(projected(t, a, doc), workload.Plan{Min: number(2)})
@@ -209,7 +209,7 @@ func TestBoundsWithoutALimit(t *testing.T) {
 
 // TestHoldComesBeforeBounds has a kind that is held by its lower bound. A hold wins over a claim for this bound.
 func TestHoldComesBeforeBounds(t *testing.T) {
-	a := compiled(t, `
+	a := mustCompile(t, `
 target: {group: example.com, kind: Bounded, versions: [v1]}
 bounds: {min: {path: .spec.min}, max: {path: .spec.max}}
 hold: [{set: [{path: .spec.min, value: 0}]}]
@@ -239,7 +239,7 @@ hold: [{set: [{path: .spec.min, value: 0}]}]
 // whether
 // its owner or a policy allows it to go to zero, and that it can be held in any case.
 func TestWakingFromZeroGoesByTheBoundsInForce(t *testing.T) {
-	a := compiled(t, hpaYAML+`
+	a := mustCompile(t, hpaYAML+`
 hold:
 - when: [{path: .spec.behavior, op: NotExists}]
   set: [{path: .spec.behavior, value: {quiet: true}}]

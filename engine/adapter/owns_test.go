@@ -43,11 +43,11 @@ func TestOwnedObjectsAreReadFromTheRecord(t *testing.T) {
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			raw := []byte(`{"metadata":{"namespace":"ops","name":"app"},` + tc.object + `}`)
-			a := compiled(t, tc.adapter, Keys{Owned: true})
+			a := mustCompile(t, tc.adapter, Keys{Owned: true})
 			if diff := cmp.Diff(tc.want, a.Owned(projected(t, a, raw))); diff != "" {
 				t.Error(diff)
 			}
-			without := compiled(t, tc.adapter, Keys{})
+			without := mustCompile(t, tc.adapter, Keys{})
 			if got := without.Owned(projected(t, without, raw)); got != nil {
 				t.Errorf("without a policy that holds owners, %v is kept", got)
 			}
@@ -57,12 +57,12 @@ func TestOwnedObjectsAreReadFromTheRecord(t *testing.T) {
 
 // Without a policy that holds owners, nothing of a record is kept, and the watch need not restart after an edit of owns.
 func TestRecordsAreKeptOnDemand(t *testing.T) {
-	with, without, none := compiled(t, recordsYAML, Keys{Owned: true}), compiled(t, recordsYAML, Keys{}),
-		compiled(t, vmYAML, Keys{Owned: true})
+	with, without, none := mustCompile(t, recordsYAML, Keys{Owned: true}), mustCompile(t, recordsYAML, Keys{}),
+		mustCompile(t, vmYAML, Keys{Owned: true})
 	if !with.CanOwn() || !with.KeepsOwned() || !without.CanOwn() || without.KeepsOwned() || none.CanOwn() || none.KeepsOwned() {
 		t.Error("a record is kept exactly if the adapter has one and a policy holds owners")
 	}
-	if with.ProjectionID() == without.ProjectionID() || none.ProjectionID() != compiled(t, vmYAML, Keys{}).ProjectionID() {
+	if with.ProjectionID() == without.ProjectionID() || none.ProjectionID() != mustCompile(t, vmYAML, Keys{}).ProjectionID() {
 		t.Error("the projection must differ exactly if a record is kept")
 	}
 }

@@ -23,7 +23,7 @@ const nodeSetsDoc = `{"metadata":{"name":"es","namespace":"shop","uid":"u-1","re
  "spec":{"nodeSets":[{"name":"hot","count":3},{"name":"cold"}]}}`
 
 func TestProjectionKeepsOnlyUsedFields(t *testing.T) {
-	a := compiled(t, elasticYAML, Keys{Match: []string{"team", "z/1", "absent", "example.com/a"}})
+	a := mustCompile(t, elasticYAML, Keys{Match: []string{"team", "z/1", "absent", "example.com/a"}})
 	got := projected(t, a, []byte(nodeSetsDoc))
 	want := &workload.Object{
 		Name: "es", Namespace: "shop", UID: "u-1", ResourceVersion: "42", Generation: 3, Created: 1772481600, Deleting: true,
@@ -46,7 +46,7 @@ func TestProjectionKeepsOnlyUsedFields(t *testing.T) {
 }
 
 func TestProjectFields(t *testing.T) {
-	a := compiled(t, nestedYAML, Keys{})
+	a := mustCompile(t, nestedYAML, Keys{})
 	byPath := func(doc string) map[string]workload.Field {
 		fields := map[string]workload.Field{}
 		obj := projected(t, a, object(doc))
@@ -88,7 +88,7 @@ func TestProjectFields(t *testing.T) {
 }
 
 func TestProjectErrors(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{})
+	a := mustCompile(t, deploymentYAML, Keys{})
 	for doc, want := range map[string]string{
 		``:                                  "project a Deployment: ",
 		`{"metadata":{"name":"x"`:           "project a Deployment: ",
@@ -105,7 +105,7 @@ func TestProjectErrors(t *testing.T) {
 
 // TestProjectForeignLedger ignores a ledger that a controller has copied from another object.
 func TestProjectForeignLedger(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{})
+	a := mustCompile(t, deploymentYAML, Keys{})
 	for of, want := range map[string]int{"": 1, "Deployment/web": 1, "Deployment/other": 0, "ReplicaSet/web": 0} {
 		text, err := workload.Ledger{entry("/spec/replicas", "3", "0")}.Encode(workload.Origin{Of: of})
 		if err != nil {
@@ -124,7 +124,7 @@ func TestProjectForeignLedger(t *testing.T) {
 // TestProjectAliasesNothing overwrites the document after it was projected, as the watch does.
 func TestProjectAliasesNothing(t *testing.T) {
 	for _, text := range []string{deploymentYAML, elasticYAML, nestedYAML} {
-		a := compiled(t, text, Keys{Match: []string{"team", "z/1"}})
+		a := mustCompile(t, text, Keys{Match: []string{"team", "z/1"}})
 		ledger := withLedger(t, `{"replicas":0}`, entry("/spec/replicas", "3", "0"))
 		for _, doc := range [][]byte{[]byte(nodeSetsDoc), ledger, deploymentDoc(7)} {
 			want := projected(t, a, bytes.Clone(doc))
@@ -141,7 +141,7 @@ func TestProjectAliasesNothing(t *testing.T) {
 }
 
 func TestProjectConcurrently(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{})
+	a := mustCompile(t, deploymentYAML, Keys{})
 	var wg sync.WaitGroup
 	for w := range 4 {
 		wg.Go(func() {
@@ -163,7 +163,7 @@ func TestProjectConcurrently(t *testing.T) {
 // TestMembersAreCountedWhereGivingBackAsks checks that only members of containers that Flyball made are counted: a
 // restore needs these numbers.
 func TestMembersAreCountedWhereGivingBackAsks(t *testing.T) {
-	a := compiled(t, nestedYAML, Keys{})
+	a := mustCompile(t, nestedYAML, Keys{})
 	const spec = `{"mode":"x","power":{"lock":{"by":"flyball"},"main":{}}}`
 	found, made := entry("/spec/mode", `"y"`, `"x"`), madeEntry("/spec/power/lock", `{"by":"flyball"}`, 2)
 	for _, c := range []struct {

@@ -142,7 +142,7 @@ func TestEverythingIsGivenBack(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(worlds)) {
 		t.Run(name, func(t *testing.T) {
 			w := worlds[name]
-			a := compiled(t, w.adapter, w.keys)
+			a := mustCompile(t, w.adapter, w.keys)
 			rapid.Check(t, func(r *rapid.T) { newTrial(r, a, w).run() })
 		})
 	}

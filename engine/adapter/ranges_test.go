@@ -10,7 +10,7 @@ import (
 
 // TestRangesOfElements sets bounds in the elements of a list, all or none.
 func TestRangesOfElements(t *testing.T) {
-	a := compiled(t, `
+	a := mustCompile(t, `
 target: {group: example.com, kind: Cluster, versions: [v1]}
 scale: [{each: '.spec.groups[*]', nameFrom: .name, replicas: .n}]
 bounds: {each: '.spec.groups[*]', nameFrom: .name, min: {path: .range.min, default: 0}, max: {path: .range.max, unlimited: 0}}
@@ -77,7 +77,8 @@ func TestClaimForAMissingEndOfARangeIsIgnored(t *testing.T) {
 		{"min", workload.Plan{Max: number(7)}, own},
 		{"max", workload.Plan{Min: number(5)}, own},
 	} {
-		a := compiled(t, "target: {kind: K, versions: [v1]}\nbounds: {each: '.spec.groups[*]', nameFrom: .name, "+c.end+": {path: .n}}", Keys{})
+		a := mustCompile(t, "target: {kind: K, versions: [v1]}\n"+
+			"bounds: {each: '.spec.groups[*]', nameFrom: .name, "+c.end+": {path: .n}}", Keys{})
 		s := newServer(object(own))
 		if s.settle(t, a, c.plan); !path.Equal(s.spec(), c.set) {
 			t.Errorf("only %s: %s, want %s", c.end, s.spec(), c.set)
@@ -91,7 +92,7 @@ func TestClaimForAMissingEndOfARangeIsIgnored(t *testing.T) {
 // TestHeldRanges keeps the set ranges, with their originals, while one range of the object cannot be read. Other
 // changes are restored.
 func TestHeldRanges(t *testing.T) {
-	a := compiled(t, `
+	a := mustCompile(t, `
 target: {group: example.com, kind: Cluster, versions: [v1]}
 scale: [{each: '.spec.groups[*]', nameFrom: .name, replicas: .n}]
 hold: [{set: [{path: .spec.paused, value: true}]}]

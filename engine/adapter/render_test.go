@@ -209,7 +209,7 @@ func TestRenderRules(t *testing.T) {
 			Spec: `{"replicas":0.0}`, Ledger: workload.Ledger{replicas}, State: "asleep", Direction: "ledger", By: nights,
 		}},
 	}
-	a := compiled(t, deploymentYAML, Keys{})
+	a := mustCompile(t, deploymentYAML, Keys{})
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			doc := object(test.spec)
@@ -228,7 +228,7 @@ func TestRenderRules(t *testing.T) {
 }
 
 func TestRenderWritesFieldAndLedgerInOnePatch(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{})
+	a := mustCompile(t, deploymentYAML, Keys{})
 	r := rendered(t, a, object(`{"replicas":3}`), sleep())
 	const want = `{"metadata":{"annotations":{"flyball.dev/ledger":` +
 		`"{\"/spec/replicas\":{\"was\":3,\"set\":0,\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-02T20:00:00Z\"},\"of\":\"Deployment/web\"}"},` +
@@ -244,7 +244,7 @@ func TestRenderWritesFieldAndLedgerInOnePatch(t *testing.T) {
 }
 
 func TestRenderRefusesAnUnreadableLedger(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{})
+	a := mustCompile(t, deploymentYAML, Keys{})
 	for _, ledger := range []string{"{", "[]", `{"spec":{}}`, `{"/a~2":{"by":"x","since":"2026-03-02T20:00:00Z"}}`} {
 		obj := projected(t, a, object(`{"replicas":3}`, v1alpha1.AnnotationLedger, ledger))
 		_, err := a.Render(obj, sleep())
@@ -259,7 +259,7 @@ func TestRenderRefusesAnUnreadableLedger(t *testing.T) {
 }
 
 func TestRenderLeavesDeletedObjects(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{})
+	a := mustCompile(t, deploymentYAML, Keys{})
 	doc := []byte(`{"metadata":{"name":"web","deletionTimestamp":"2026-03-02T20:00:00Z"},"spec":{"replicas":3}}`)
 	if r := rendered(t, a, doc, sleep()); r.Patch != nil {
 		t.Errorf("patch %s", r.Patch.Body)
@@ -267,7 +267,7 @@ func TestRenderLeavesDeletedObjects(t *testing.T) {
 }
 
 func TestRenderRefusesObjectsOfAnotherProjection(t *testing.T) {
-	a, b := compiled(t, deploymentYAML, Keys{}), compiled(t, cronJobYAML, Keys{})
+	a, b := mustCompile(t, deploymentYAML, Keys{}), mustCompile(t, cronJobYAML, Keys{})
 	if _, err := a.Render(projected(t, b, object(`{"replicas":3}`)), sleep()); err == nil {
 		t.Error("no error")
 	}
@@ -276,7 +276,7 @@ func TestRenderRefusesObjectsOfAnotherProjection(t *testing.T) {
 // An editor of an object can edit its ledger. A value that no adapter can have written is not restored, and a restored
 // pod template is a roll-out.
 func TestForgedLedger(t *testing.T) {
-	a := compiled(t, deploymentYAML, Keys{})
+	a := mustCompile(t, deploymentYAML, Keys{})
 	const template = `{"spec":{"containers":[{"image":"a:1"}]}}`
 	const spec = `{"replicas":3,"template":` + template + `}`
 	for _, tc := range []struct {

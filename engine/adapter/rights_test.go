@@ -32,7 +32,7 @@ func TestOnlyScales(t *testing.T) {
 				"replicas: .spec.b}]}",
 			[]v1alpha1.Capability{scale}, false},
 	} {
-		if got := compiled(t, tc.spec, Keys{}).OnlyScales(tc.needs); got != tc.want {
+		if got := mustCompile(t, tc.spec, Keys{}).OnlyScales(tc.needs); got != tc.want {
 			t.Errorf("%s: %t, want %t", tc.reason, got, tc.want)
 		}
 	}
@@ -55,15 +55,15 @@ func TestAnnotationMeans(t *testing.T) {
 		{"example.com/note", 0},
 		{"example.com/other", 0},
 	} {
-		if got := compiled(t, spec+"}", Keys{}).AnnotationMeans(tc.key); got != tc.want {
+		if got := mustCompile(t, spec+"}", Keys{}).AnnotationMeans(tc.key); got != tc.want {
 			t.Errorf("%s means %v, want %v", tc.key, got.Names(), tc.want.Names())
 		}
 	}
-	inTemplate := compiled(t, spec+", annotate: {path: .spec.template.metadata.annotations}}", Keys{})
+	inTemplate := mustCompile(t, spec+", annotate: {path: .spec.template.metadata.annotations}}", Keys{})
 	if got := inTemplate.AnnotationMeans("example.com/other"); got != workload.ChangeRollOut {
 		t.Errorf("an annotation of pods means %v", got.Names())
 	}
-	all := compiled(t, `{target: {group: example.com, kind: Widget, versions: [v1]}, changes: {rollout: [".metadata.annotations[*]"]}}`,
+	all := mustCompile(t, `{target: {group: example.com, kind: Widget, versions: [v1]}, changes: {rollout: [".metadata.annotations[*]"]}}`,
 		Keys{})
 	if got := all.AnnotationMeans("a"); got != workload.ChangeRollOut {
 		t.Errorf("any annotation means %v", got.Names())

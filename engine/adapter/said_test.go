@@ -14,7 +14,7 @@ import (
 func TestKindWithAPodTemplateSizesItsPods(t *testing.T) {
 	for yaml, want := range map[string]bool{deploymentYAML: true, knativeYAML: true, allocatedYAML: false, cronJobYAML: false} {
 		for _, keep := range []bool{true, false} {
-			a := compiled(t, yaml, Keys{Amounts: keep})
+			a := mustCompile(t, yaml, Keys{Amounts: keep})
 			if a.SizesPods() != want || a.KeepsAmounts() != keep {
 				t.Errorf("%.60q: it sizes pods: %t, and keeps amounts: %t, want %t", yaml, a.SizesPods(), a.KeepsAmounts(), keep)
 			}
@@ -34,7 +34,7 @@ func TestUnreadableAmountNamesItsCause(t *testing.T) {
 		{allocatedYAML, `{"resources":"none"}`, "db cpu request has no place at /spec/resources/requests/cpu"},
 		{allocatedYAML, `{"target":{"cpu":"half"}}`, `cpu utilisation is "half"`},
 	} {
-		a := compiled(t, tc.adapter, Keys{Amounts: true})
+		a := mustCompile(t, tc.adapter, Keys{Amounts: true})
 		got := a.AmountFault(projected(t, a, object(tc.spec)))
 		if (got == "") != (tc.want == "") || !strings.HasPrefix(got, tc.want) {
 			t.Errorf("%s: %q, want %q", tc.spec, got, tc.want)
@@ -55,7 +55,7 @@ func TestPoliciesOfSizeAndOtherFieldsAreListedSeparately(t *testing.T) {
 	most, power := entry("/spec/pool/max", "5", "9", peaks), entry("/spec/power/main/on", "true", "false", peaks)
 	lock := entry("/spec/power/lock", "", `{"by":"flyball"}`, nights)
 	const spec = `{"pool":{"size":{"count":0},"min":2,"max":9},"power":{"main":{"on":false},"lock":{"by":"flyball"}}}`
-	a := compiled(t, nestedYAML, Keys{})
+	a := mustCompile(t, nestedYAML, Keys{})
 	for _, tc := range []struct {
 		reason       string
 		ledger       []workload.Entry

@@ -52,7 +52,7 @@ suspend: [{set: [{path: .spec.off, value: true}]}]
 		{"no count at all", cronJobYAML, "CronJob/x", `"/spec/suspend":{"was":false,"set":true,` + by + `}`, `{"suspend":true}`, nil},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
-			a := compiled(t, test.adapter, Keys{})
+			a := mustCompile(t, test.adapter, Keys{})
 			annotations := ""
 			if test.entries != "" {
 				annotations = `,"annotations":{"flyball.dev/ledger":` + ledgerOf(test.of, test.entries) + `}`
@@ -94,7 +94,7 @@ func TestRequestsAddUpOverContainers(t *testing.T) {
 		{"no pod", `null`, nil},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
-			a := compiled(t, deploymentYAML, Keys{})
+			a := mustCompile(t, deploymentYAML, Keys{})
 			obj := projected(t, a, []byte(`{`+asleep+`,"spec":{"replicas":0,"template":{"spec":`+test.pod+`}}}`))
 			if diff := cmp.Diff(test.want, obj.Requests); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

@@ -60,7 +60,7 @@ func TestACrashBetweenTheWrites(t *testing.T) {
 		{awake, "asleep", 3}, {"asleep", awake, 3}, {"asleep", "at most 2", 3}, {"at most 2", "asleep", 3}, {"at most 2", awake, 3},
 		{"asleep", "the size it has", 3}, {"asleep", "another policy, at most 1", 3}, {"another policy, at most 1", "asleep", 3},
 	}
-	a := compiled(t, scaledYAML, Keys{})
+	a := mustCompile(t, scaledYAML, Keys{})
 	for _, change := range changes {
 		for lost := range change.writes + 1 {
 			for name, back := range claims {
@@ -108,7 +108,7 @@ func (s *server) expect(t *testing.T, a *Adapter, plan workload.Plan) {
 // TestAManualChangeBetweenTheWrites: a person scales the object while the manager is gone, and that count is the
 // owner's.
 func TestAManualChangeBetweenTheWrites(t *testing.T) {
-	a := compiled(t, scaledYAML, Keys{})
+	a := mustCompile(t, scaledYAML, Keys{})
 	resize := size(workload.SizeAtMost, 2)
 	for _, change := range []struct {
 		name     string
@@ -135,7 +135,7 @@ func TestAManualChangeBetweenTheWrites(t *testing.T) {
 // TestSetOnceKeepsAnOriginalUntilItIsThrough ends the manager while a size that is set once takes over from sleep. The
 // window is over when the manager is back.
 func TestSetOnceKeepsAnOriginalUntilItIsThrough(t *testing.T) {
-	a := compiled(t, scaledYAML, Keys{})
+	a := mustCompile(t, scaledYAML, Keys{})
 	for lost, wakesTo := range []string{`{"replicas":3}`, `{"replicas":3}`, `{"replicas":6}`, `{"replicas":6}`} {
 		for name, between := range map[string]workload.Plan{"nothing": {}, "sleep": sleep(), "the window again": once(6, monday)} {
 			want := wakesTo
@@ -158,7 +158,7 @@ func TestSetOnceKeepsAnOriginalUntilItIsThrough(t *testing.T) {
 // only its owner changes. Policies always see the owner's count. Without a manual change, no value counts as a manual
 // change. When no claim is left, the count is the owner's.
 func TestScaleModel(t *testing.T) {
-	a := compiled(t, scaledYAML, Keys{})
+	a := mustCompile(t, scaledYAML, Keys{})
 	rapid.Check(t, func(r *rapid.T) {
 		m := &scaleModel{T: r, tb: t, a: a, now: monday, owner: rapid.SampledFrom(ownCounts).Draw(r, "own")}
 		m.server = newServer(object(`{"kept":true}`))

@@ -118,7 +118,7 @@ func TestScaleWrites(t *testing.T) {
 			Next: &wire{Subresource: "scale", Body: `{"spec":{"replicas":3}}`},
 		}},
 	}
-	a := compiled(t, scaledYAML, Keys{})
+	a := mustCompile(t, scaledYAML, Keys{})
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, wireOf(rendered(t, a, test.doc, test.plan).Patch)); diff != "" {
@@ -130,7 +130,7 @@ func TestScaleWrites(t *testing.T) {
 
 // TestScaleSurvivesACrashAnywhere loses each write in turn. The count is put to sleep and restored all the same.
 func TestScaleSurvivesACrashAnywhere(t *testing.T) {
-	a := compiled(t, scaledYAML, Keys{})
+	a := mustCompile(t, scaledYAML, Keys{})
 	for lost := range 7 {
 		s := newServer(object(`{"replicas":3}`))
 		n := 0
@@ -162,7 +162,7 @@ func TestScaleSurvivesACrashAnywhere(t *testing.T) {
 }
 
 func TestScaleDirections(t *testing.T) {
-	a := compiled(t, scaledYAML, Keys{})
+	a := mustCompile(t, scaledYAML, Keys{})
 	seen := rendered(t, a, withLedger(t, `{"replicas":0}`, pending("/spec/replicas", "3", "0")), sleep())
 	if seen.Direction != workload.DirectionNone || seen.State != workload.StateAsleep || len(seen.Changed) > 0 {
 		t.Errorf("clearing the mark: %s, %s, changed %v", seen.Direction, seen.State, seen.Changed)

@@ -19,7 +19,7 @@ unable:
 
 // TestUnableObjectsKeepTheirSizeAndBounds tries each way to a size on an object of unable, list elements included.
 func TestUnableObjectsKeepTheirSizeAndBounds(t *testing.T) {
-	a := compiled(t, pausableYAML, Keys{})
+	a := mustCompile(t, pausableYAML, Keys{})
 	bounds := workload.Plan{Max: number(2)}
 	for name, tc := range map[string]struct {
 		spec string
@@ -48,7 +48,7 @@ func TestUnableObjectsKeepTheirSizeAndBounds(t *testing.T) {
 // TestPauseAtNightLeavesASleepingObjectAsleep checks that unable does not wake an object, whose status is then that of a sleeping one, and
 // that Flyball's own hold does not count as a pause.
 func TestPauseAtNightLeavesASleepingObjectAsleep(t *testing.T) {
-	a := compiled(t, pausableYAML, Keys{})
+	a := mustCompile(t, pausableYAML, Keys{})
 	s := newServer(object(`{"sets":[{"name":"a","count":3}]}`))
 	both := sleep()
 	both.Hold = holding().Hold

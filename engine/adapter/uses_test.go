@@ -10,7 +10,7 @@ import (
 func usesOf(t *testing.T, text string) map[string]Use {
 	t.Helper()
 	all := map[string]Use{}
-	for _, u := range compiled(t, text, Keys{}).Uses() {
+	for _, u := range mustCompile(t, text, Keys{}).Uses() {
 		all[u.Path.String()] = u
 	}
 	return all
@@ -82,7 +82,7 @@ func TestComponentsNeedAWildcardAndZeroMeansInRange(t *testing.T) {
 
 // TestReferencesOfAnObject has a manifest with its target, a manifest without a target, and a text that is no object.
 func TestReferencesOfAnObject(t *testing.T) {
-	a := compiled(t, hpaYAML, Keys{})
+	a := mustCompile(t, hpaYAML, Keys{})
 	for spec, want := range map[string]bool{
 		`{"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"}}`: true,
 		`{"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":" "}}`:   false,
@@ -96,10 +96,10 @@ func TestReferencesOfAnObject(t *testing.T) {
 	if a.Refers([]byte(`{"metadata":`)) {
 		t.Error("what is no object refers to something")
 	}
-	if got := compiled(t, deploymentYAML, Keys{}).Counts(); len(got) != 1 || got[0] != "/spec/replicas" {
+	if got := mustCompile(t, deploymentYAML, Keys{}).Counts(); len(got) != 1 || got[0] != "/spec/replicas" {
 		t.Errorf("the counts are %v", got)
 	}
-	if got := compiled(t, elasticYAML, Keys{}).Counts(); len(got) != 0 {
+	if got := mustCompile(t, elasticYAML, Keys{}).Counts(); len(got) != 0 {
 		t.Errorf("counts of elements are told as plain ones: %v", got)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/policy/selector"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 )
 
 // Object is an API object of a policy kind.
@@ -26,9 +26,9 @@ type Context struct {
 	// Scope has the facts about the cluster for selections.
 	Scope selector.Scope
 	// Calendars returns the calendars named by a spec. Nil: calendars are not checked.
-	Calendars when.Calendars
+	Calendars times.Calendars
 	// Lost returns the unreadable events of a calendar. Nil: no event is lost.
-	Lost func(name string) when.Loss
+	Lost func(name string) times.Loss
 	// Kinds returns the properties of an adapted kind; false: unknown (yet), and checks that depend on them are
 	// skipped. Nil: all kinds are unknown.
 	Kinds func(schema.GroupKind) (AdaptedKind, bool)
@@ -42,9 +42,9 @@ type Context struct {
 }
 
 // LostOf returns the unreadable events of a calendar.
-func (c Context) LostOf(name string) when.Loss {
+func (c Context) LostOf(name string) times.Loss {
 	if c.Lost == nil {
-		return when.Loss{}
+		return times.Loss{}
 	}
 	return c.Lost(name)
 }

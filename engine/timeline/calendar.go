@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/timeline/face"
+	"flyball.dev/flyball/engine/timeline/recur"
 )
 
 // CalendarSpec describes a calendar: a set of days in the calendar's own zone, and events, which may have other zones
@@ -30,7 +30,7 @@ type CalendarSpec struct {
 
 // NamedDays are days with a name for messages.
 type NamedDays struct {
-	Days face.Set
+	Days recur.Set
 	Name string
 }
 
@@ -52,7 +52,7 @@ func ParseCalendar(name string, spec CalendarSpec, fldPath *field.Path) (Timelin
 	}
 	var named []NamedDays
 	for i, y := range spec.Yearly {
-		days, yearlyErrs := face.ParseYearly(y, fldPath.Child("yearly").Index(i))
+		days, yearlyErrs := recur.ParseYearly(y, fldPath.Child("yearly").Index(i))
 		errs = append(errs, yearlyErrs...)
 		named = append(named, NamedDays{days, y.Name})
 	}
@@ -91,11 +91,11 @@ func parseDate(d v1alpha1.CalendarDate, path *field.Path) (span, field.ErrorList
 	case d.Date == "" && !ranged:
 		return span{}, field.ErrorList{field.Required(path.Child("date"), "set date, or start and end")}
 	case d.Date != "":
-		day, errs := face.ParseDay(d.Date, path.Child("date"))
+		day, errs := recur.ParseDay(d.Date, path.Child("date"))
 		return span{from: day, to: day + daySeconds}, errs
 	}
-	first, errs := face.ParseDay(d.Start, path.Child("start"))
-	last, endErrs := face.ParseDay(d.End, path.Child("end"))
+	first, errs := recur.ParseDay(d.Start, path.Child("start"))
+	last, endErrs := recur.ParseDay(d.End, path.Child("end"))
 	if errs = append(errs, endErrs...); len(errs) > 0 {
 		return span{}, errs
 	}
@@ -165,29 +165,29 @@ func (r *stretches) look(at int64, d direction) (bool, int64) {
 // yearlyDays is the clock-face rule of days that repeat every year.
 type yearlyDays struct {
 	// set holds the days of all entries. others holds all other days.
-	set, others face.Set
+	set, others recur.Set
 	named       []NamedDays // as written, with the names of states
 }
 
 func newYearlyDays(calendar string, named []NamedDays) *yearlyDays {
 	y := &yearlyDays{}
-	var sets []face.Set
+	var sets []recur.Set
 	for _, n := range named {
 		y.named = append(y.named, NamedDays{n.Days, entryLabel(calendar, n.Name)})
 		sets = append(sets, n.Days)
 	}
-	y.set = face.Any(sets...)
-	y.others = face.Others(y.set)
+	y.set = recur.Any(sets...)
+	y.others = recur.Others(y.set)
 	return y
 }
 
 func (y *yearlyDays) state(reading int64) (bool, string) {
-	day := face.FloorDiv(reading, daySeconds)
-	if len(y.named) == 0 || !face.Has(y.set, day) {
+	day := recur.FloorDiv(reading, daySeconds)
+	if len(y.named) == 0 || !recur.Has(y.set, day) {
 		return false, ""
 	}
 	for _, n := range y.named {
-		if face.Has(n.Days, day) {
+		if recur.Has(n.Days, day) {
 			return true, n.Name
 		}
 	}
@@ -203,12 +203,12 @@ func (y *yearlyDays) look(reading int64, d direction) (bool, int64) {
 	if on {
 		turns = y.others
 	}
-	day := face.FloorDiv(reading, daySeconds)
+	day := recur.FloorDiv(reading, daySeconds)
 	var ok bool
 	if d == forward {
-		day, ok = face.From(turns, day)
+		day, ok = recur.From(turns, day)
 	} else {
-		day, ok = face.UpTo(turns, day)
+		day, ok = recur.UpTo(turns, day)
 		day++ // the run begins on the day after the last day in the other state
 	}
 	if !ok {

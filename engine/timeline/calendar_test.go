@@ -9,7 +9,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
-	"flyball.dev/flyball/engine/timeline/face"
+	"flyball.dev/flyball/engine/timeline/recur"
 )
 
 // TestRandomCalendarsAgainstAWalkOverEveryDay draws dates, ranges and yearly days that touch, overlap and contain each
@@ -40,10 +40,10 @@ func TestRandomCalendarsAgainstAWalkOverEveryDay(t *testing.T) {
 		for range rapid.IntRange(0, 3).Draw(t, "holidays") {
 			var numbers []int64
 			for _, day := range rapid.SliceOfN(rapid.IntRange(0, days-1), 1, 5).Draw(t, "days of one") {
-				numbers = append(numbers, first.AddDate(0, 0, day).Unix()/face.DaySeconds)
+				numbers = append(numbers, first.AddDate(0, 0, day).Unix()/recur.DaySeconds)
 				listed[day] = true
 			}
-			spec.Days = append(spec.Days, timeline.NamedDays{Days: face.NewListed(numbers...), Name: "holiday"})
+			spec.Days = append(spec.Days, timeline.NamedDays{Days: recur.NewListed(numbers...), Name: "holiday"})
 		}
 		line := mustCalendar(t, "c", spec)
 		for day := range days - 1 {

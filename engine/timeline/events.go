@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"flyball.dev/flyball/engine/timeline/face"
+	"flyball.dev/flyball/engine/timeline/recur"
 )
 
 // Event is an event of a calendar file. It happens once, or on each day of a set.
@@ -19,9 +19,9 @@ type Event struct {
 	// Elapsed is the part of a recurring event's length that is elapsed time, in seconds. The rest are whole days of the zone's clock.
 	Elapsed int64
 	// Days are the days on which a recurring event begins, including days before Start; nil: the event happens once.
-	Days face.Set
+	Days recur.Set
 	// Left are days that are left out of Days.
-	Left face.Listed
+	Left recur.Listed
 	// Last is the last day of Days that counts; 0: there is no last day.
 	Last int64
 }
@@ -58,22 +58,22 @@ const noLast = int64(math.MaxInt64) / daySeconds / 2
 // recurring returns the node of a recurring event. An event of whole days is a rule of the clock face, on which neighbouring
 // days join.
 func (e Event) recurring(z *zone, label string) node {
-	first, last, on := face.FloorDiv(e.Start, daySeconds), e.Last, face.Without(e.Days, e.Left)
+	first, last, on := recur.FloorDiv(e.Start, daySeconds), e.Last, recur.Without(e.Days, e.Left)
 	if last == 0 {
 		last = noLast
 	}
 	from, length := e.Start-first*daySeconds, e.End-e.Start
-	if from != 0 || e.Elapsed != 0 || length > face.MaxShift*daySeconds {
+	if from != 0 || e.Elapsed != 0 || length > recur.MaxShift*daySeconds {
 		return &occurrences{
 			zone: z, days: on, left: e.Left, first: first, last: last, from: from, nominal: length - e.Elapsed, elapsed: e.Elapsed, label: label,
 		}
 	}
-	var each []face.Set
+	var each []recur.Set
 	for day := range int(length / daySeconds) {
-		each = append(each, face.Later(on, day))
+		each = append(each, recur.Later(on, day))
 	}
-	days := face.Any(each...)
-	c := &clip{node: &wall{zone: z, set: &dayTimes{days: days, others: face.Others(days), length: daySeconds, label: label}}, to: forever}
+	days := recur.Any(each...)
+	c := &clip{node: &wall{zone: z, set: &dayTimes{days: days, others: recur.Others(days), length: daySeconds, label: label}}, to: forever}
 	c.from, _ = z.instant(e.Start)
 	if e.Last != 0 {
 		c.to, _ = z.instant(e.End + (e.Last-first)*daySeconds)

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"flyball.dev/flyball/engine/timeline/face"
+	"flyball.dev/flyball/engine/timeline/recur"
 )
 
 // Firings are the instants of a cron in a zone.
@@ -13,7 +13,7 @@ type Firings struct{ repeat *repeat }
 
 // ParseFirings returns the firings of a cron in five fields or of a descriptor. Errors name fldPath.
 func ParseFirings(expr string, loc *time.Location, fldPath *field.Path) (Firings, field.ErrorList) {
-	c, err := face.ParseCron(expr)
+	c, err := recur.ParseCron(expr)
 	if err != nil {
 		return Firings{}, field.ErrorList{field.Invalid(fldPath, expr, err.Error())}
 	}

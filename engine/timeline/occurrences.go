@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"flyball.dev/flyball/engine/timeline/face"
+	"flyball.dev/flyball/engine/timeline/recur"
 )
 
 // occurrences is the rule of a recurring event by the rules of RFC 5545, which differ from those of windows: a start inside a
@@ -12,9 +12,9 @@ import (
 // elapsed time (section 3.3.6).
 type occurrences struct {
 	zone *zone
-	days face.Set
+	days recur.Set
 	// left are the days that are left out of the days.
-	left face.Listed
+	left recur.Listed
 	// first and last are the first and the last day that count.
 	first, last int64
 	// from is the time of the start in seconds after midnight. The length has nominal seconds, which are whole days, and elapsed ones.
@@ -40,20 +40,20 @@ func (n *occurrences) end(day int64) int64 {
 
 // after returns the first occurrence after a day.
 func (n *occurrences) after(day int64) (int64, bool) {
-	next, ok := face.From(n.days, max(day+1, n.first))
+	next, ok := recur.From(n.days, max(day+1, n.first))
 	return next, ok && next <= n.last
 }
 
 // before returns the last occurrence before a day.
 func (n *occurrences) before(day int64) (int64, bool) {
-	last, ok := face.UpTo(n.days, min(day-1, n.last))
+	last, ok := recur.UpTo(n.days, min(day-1, n.last))
 	return last, ok && last >= n.first
 }
 
 // latest returns the last occurrence with a start that is not after the instant. A later occurrence never ends earlier, so it is
 // the only one of interest.
 func (n *occurrences) latest(at int64) (day int64, ok bool) {
-	for day, ok = n.before(face.FloorDiv(at+maxOffset, daySeconds) + 1); ok && n.start(day) > at; {
+	for day, ok = n.before(recur.FloorDiv(at+maxOffset, daySeconds) + 1); ok && n.start(day) > at; {
 		day, ok = n.before(day)
 	}
 	return day, ok

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"flyball.dev/flyball/engine/timeline/face"
+	"flyball.dev/flyball/engine/timeline/recur"
 )
 
 // Names of the two transitions of a pair, as in State.Name.
@@ -20,11 +20,11 @@ const (
 // change nothing. Errors name fldPath.upscale and fldPath.downscale.
 func Pair(upscale, downscale string, loc *time.Location, fldPath *field.Path) (Timeline, field.ErrorList) {
 	var errs field.ErrorList
-	up, err := face.ParseCron(upscale)
+	up, err := recur.ParseCron(upscale)
 	if err != nil {
 		errs = append(errs, field.Invalid(fldPath.Child(Upscale), upscale, err.Error()))
 	}
-	down, err := face.ParseCron(downscale)
+	down, err := recur.ParseCron(downscale)
 	if err != nil {
 		errs = append(errs, field.Invalid(fldPath.Child(Downscale), downscale, err.Error()))
 	}
@@ -39,9 +39,9 @@ func Pair(upscale, downscale string, loc *time.Location, fldPath *field.Path) (T
 
 // pair is the clock-face rule of a cron pair.
 type pair struct {
-	up, down *face.Cron
+	up, down *recur.Cron
 	// winning holds the firings of up without the days on which every firing of up ties with a firing of down.
-	winning *face.Cron
+	winning *recur.Cron
 	// ties is true if winning may still hold single firings that tie.
 	ties bool
 	// off is true if every firing of up ties: the pair is never on.
@@ -50,7 +50,7 @@ type pair struct {
 	onLabel, offLabel string
 }
 
-func newPair(up, down *face.Cron, onLabel, offLabel string) *pair {
+func newPair(up, down *recur.Cron, onLabel, offLabel string) *pair {
 	p := &pair{up: up, down: down, winning: up, ties: true, onLabel: onLabel, offLabel: offLabel}
 	if up.ClockWithin(down) {
 		// On a day with firings of both crons, every firing of up ties. On a day with firings of up only, no firing

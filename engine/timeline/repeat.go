@@ -3,14 +3,14 @@ package timeline
 import (
 	"time"
 
-	"flyball.dev/flyball/engine/timeline/face"
+	"flyball.dev/flyball/engine/timeline/recur"
 )
 
 // repeat is a window that opens at every firing of a cron and stays open for a length of elapsed time. A firing while
 // the window is open, or at the moment when it would close, keeps it open for the length again.
 type repeat struct {
 	zone   *zone
-	cron   *face.Cron
+	cron   *recur.Cron
 	length int64 // seconds
 	label  string
 
@@ -32,7 +32,7 @@ const (
 	oneOffset
 )
 
-func newRepeat(loc *time.Location, c *face.Cron, length time.Duration, label string) node {
+func newRepeat(loc *time.Location, c *recur.Cron, length time.Duration, label string) node {
 	r := &repeat{zone: zoneOf(loc), cron: c, length: int64(length / time.Second), label: label}
 	r.hourly = c.HasEveryHour()
 	switch overnight := c.WidestOvernight(); {
@@ -152,7 +152,7 @@ func (r *repeat) firstOfStretch(opening int64) int64 {
 }
 
 // midnight returns the reading of the midnight at which the reading's day begins.
-func midnight(reading int64) int64 { return face.FloorDiv(reading, daySeconds) * daySeconds }
+func midnight(reading int64) int64 { return recur.FloorDiv(reading, daySeconds) * daySeconds }
 
 // next returns the first opening strictly after the instant.
 func (r *repeat) next(at int64) int64 {

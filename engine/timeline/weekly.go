@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"flyball.dev/flyball/engine/timeline/face"
+	"flyball.dev/flyball/engine/timeline/recur"
 )
 
 // weekSpan is one range of the week, in seconds after Monday midnight. to may be in the next week.
@@ -86,7 +86,7 @@ func (w *weekly) look(reading int64, d direction) (bool, int64) {
 // after the reading.
 func (w *weekly) locate(reading int64) (monday int64, on bool, next int) {
 	const firstMonday = 4 * daySeconds // 1970-01-05
-	offset := face.FloorMod(reading-firstMonday, weekSeconds)
+	offset := recur.FloorMod(reading-firstMonday, weekSeconds)
 	for next < len(w.transitions) && w.transitions[next] <= offset {
 		next++
 	}

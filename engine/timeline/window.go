@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/timeline/face"
+	"flyball.dev/flyball/engine/timeline/recur"
 )
 
 // window is a window of the API, in exactly one of its three forms.
@@ -54,7 +54,7 @@ type builder func(loc *time.Location, label string) node
 // forms returns the names of the forms of which a field is set. parse parses the last of these forms: it returns a
 // description of the window and its builder.
 func (s window) forms() (forms []string, parse func(*field.Path) (string, builder, field.ErrorList)) {
-	filters := face.Filter(s).Fields()
+	filters := recur.Filter(s).Fields()
 	if len(s.Days) > 0 || filters != "" || s.From != "" || s.To != "" {
 		forms, parse = append(forms, "days, from, to"+filters), s.parseDays
 	}
@@ -68,8 +68,8 @@ func (s window) forms() (forms []string, parse func(*field.Path) (string, builde
 }
 
 func (s window) parseDays(path *field.Path) (string, builder, field.ErrorList) {
-	weekdays, errs := face.ParseWeekdays(s.Days, path.Child("days"))
-	text, days, filterErrs := face.Filter(s).Parse(weekdays, path)
+	weekdays, errs := recur.ParseWeekdays(s.Days, path.Child("days"))
+	text, days, filterErrs := recur.Filter(s).Parse(weekdays, path)
 	from, length, timesErrs := s.parseTimes(path)
 	if errs = slices.Concat(errs, filterErrs, timesErrs); len(errs) > 0 {
 		return "", nil, errs
@@ -79,7 +79,7 @@ func (s window) parseDays(path *field.Path) (string, builder, field.ErrorList) {
 	}
 	if days != nil {
 		return text, func(loc *time.Location, label string) node {
-			return &wall{zone: zoneOf(loc), set: &dayTimes{days: days, others: face.Others(days), from: from, length: length, label: label}}
+			return &wall{zone: zoneOf(loc), set: &dayTimes{days: days, others: recur.Others(days), from: from, length: length, label: label}}
 		}, nil
 	}
 	var spans []weekSpan
@@ -120,7 +120,7 @@ func (s window) parseCron(path *field.Path) (string, builder, field.ErrorList) {
 		errs = append(errs, field.Invalid(path.Child("duration"), s.Duration, err.Error()))
 		length = time.Second // only the other errors are still wanted
 	}
-	c, err := face.ParseCron(s.Cron)
+	c, err := recur.ParseCron(s.Cron)
 	if err != nil {
 		errs = append(errs, field.Invalid(path.Child("cron"), s.Cron, err.Error()))
 	}
@@ -152,8 +152,8 @@ func (s window) length() (time.Duration, error) {
 
 // parseUntil parses the end of a window that a cron opens. The window becomes a pair, which is on from a firing of
 // opens until a firing of Until.
-func (s window) parseUntil(opens *face.Cron, errs field.ErrorList, path *field.Path) (string, builder, field.ErrorList) {
-	closes, err := face.ParseCron(s.Until)
+func (s window) parseUntil(opens *recur.Cron, errs field.ErrorList, path *field.Path) (string, builder, field.ErrorList) {
+	closes, err := recur.ParseCron(s.Until)
 	if err != nil {
 		errs = append(errs, field.Invalid(path.Child("until"), s.Until, err.Error()))
 	}

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/timeline/face"
+	"flyball.dev/flyball/engine/timeline/recur"
 )
 
 // counted is a node that counts the looks at it.
@@ -32,7 +32,7 @@ func TestEndlessWindowsAreNotSearched(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, expr := range []string{"0 0 1 1 *", "0 0 29 2 *", "0 0 1-30 * 1", "* * * * *"} {
-		c, err := face.ParseCron(expr)
+		c, err := recur.ParseCron(expr)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,12 +9,12 @@ import (
 	"time"
 	_ "time/tzdata" // so that zones are known on machines and in images that ship no zone database
 
-	"flyball.dev/flyball/engine/timeline/face"
+	"flyball.dev/flyball/engine/timeline/recur"
 )
 
 const (
-	minuteSeconds = face.MinuteSeconds
-	daySeconds    = face.DaySeconds
+	minuteSeconds = recur.MinuteSeconds
+	daySeconds    = recur.DaySeconds
 	weekSeconds   = 7 * daySeconds
 
 	// maxOffset is larger than the distance of any zone from UTC. The largest distance in use is 15 h 13 min.
@@ -123,7 +123,7 @@ func periodIn(loc *time.Location, at int64) (offset int32, end int64) {
 func (z *zone) period(at int64) (offset, start, end int64) {
 	shift := int64(0)
 	if z.repeats && at >= steady+gregorianSeconds {
-		shift = face.FloorDiv(at-steady, gregorianSeconds) * gregorianSeconds
+		shift = recur.FloorDiv(at-steady, gregorianSeconds) * gregorianSeconds
 	}
 	i, found := slices.BinarySearch(z.starts, at-shift)
 	if !found {

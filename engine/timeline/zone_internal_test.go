@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"flyball.dev/flyball/engine/timeline/face"
+	"flyball.dev/flyball/engine/timeline/recur"
 )
 
 // turningZone returns a zone that stands at UTC until 1 September 2086 and then moves to UTC+1 for good, with summer
@@ -127,7 +127,7 @@ func TestPeriodsWherePackageTimeIsWrong(t *testing.T) {
 func TestFloorDivAndMod(t *testing.T) {
 	for a := int64(-25); a <= 25; a++ {
 		for b := int64(1); b <= 9; b++ {
-			q, r := face.FloorDiv(a, b), face.FloorMod(a, b)
+			q, r := recur.FloorDiv(a, b), recur.FloorMod(a, b)
 			if q*b+r != a || r < 0 || r >= b {
 				t.Errorf("%d by %d is %d, rest %d", a, b, q, r)
 			}

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/timeline"
 )
 
@@ -31,8 +31,8 @@ func (tx *Tx) SetCalendar(c *v1alpha1.Calendar) field.ErrorList {
 // ConfigMaps are no errors, because they may be created later.
 func (s *Snapshot) CheckCalendar(c *v1alpha1.Calendar) (ignored []string, errs field.ErrorList) {
 	at := field.NewPath("spec")
-	compiled, errs := when.Calendar(c.Name, c.Spec, when.Sources{}, at)
-	return compiled.Ignored, append(errs, when.Includes(c.Name, func(name string) []string {
+	compiled, errs := times.Calendar(c.Name, c.Spec, times.Sources{}, at)
+	return compiled.Ignored, append(errs, times.Includes(c.Name, func(name string) []string {
 		if name == c.Name {
 			return c.Spec.Include
 		}
@@ -63,32 +63,32 @@ func (s *Snapshot) Including(names ...string) sets.Set[string] {
 	return all
 }
 
-// Days implements when.Calendars.
+// Days implements times.Calendars.
 func (s *Snapshot) Days(name string) (timeline.Timeline, bool) {
 	c, known := s.calendars[name]
 	return c.Days, known && len(c.Invalid) == 0
 }
 
 // Lost returns the lost events of a calendar. A calendar with errors is lost as a whole.
-func (s *Snapshot) Lost(name string) when.Loss {
+func (s *Snapshot) Lost(name string) times.Loss {
 	c := s.calendars[name]
 	if len(c.Invalid) > 0 {
-		return when.Whole(name)
+		return times.Whole(name)
 	}
 	return c.Lost
 }
 
 // Parts returns the parts of a calendar and of its includes, each with its source; none for a missing or invalid calendar.
-func (s *Snapshot) Parts(name string) []when.Part {
+func (s *Snapshot) Parts(name string) []times.Part {
 	c, known := s.calendars[name]
 	if !known || len(c.Invalid) > 0 {
 		return nil
 	}
-	parts, _ := when.Parts(name, c.object.Spec, when.Sources{Text: s.readText,
-		Read: func(string, string) *when.ReadFile { return c.file }}) // its errors would make the calendar invalid
+	parts, _ := times.Parts(name, c.object.Spec, times.Sources{Text: s.readText,
+		Read: func(string, string) *times.ReadFile { return c.file }}) // its errors would make the calendar invalid
 	for _, inner := range c.object.Spec.Include {
 		for _, p := range s.Parts(inner) {
-			parts = append(parts, when.Part{Source: p.Source + " of Calendar " + inner, Days: p.Days})
+			parts = append(parts, times.Part{Source: p.Source + " of Calendar " + inner, Days: p.Days})
 		}
 	}
 	return parts
@@ -160,8 +160,8 @@ func (tx *Tx) compileCalendar(name string) {
 		return
 	}
 	at := field.NewPath("spec")
-	c.CompiledCalendar, c.Invalid = when.CompiledCalendar{}, nil
-	if errs := when.Includes(name, tx.next.IncludedBy, at); len(errs) > 0 {
+	c.CompiledCalendar, c.Invalid = times.CompiledCalendar{}, nil
+	if errs := times.Includes(name, tx.next.IncludedBy, at); len(errs) > 0 {
 		c.Invalid = errs
 	} else if fault := safely(func() {
 		c.CompiledCalendar,
@@ -184,12 +184,12 @@ func (s *Snapshot) readText(key v1alpha1.ConfigMapKey) (string, error) {
 }
 
 // sources returns the sources of a calendar. They keep the file that they read in it.
-func (tx *Tx) sources(c *Calendar) when.Sources {
-	return when.Sources{
+func (tx *Tx) sources(c *Calendar) times.Sources {
+	return times.Sources{
 		Calendars: tx.next.Days,
 		Lost:      tx.next.Lost,
 		Text:      tx.next.readText,
-		Read: func(text, timeZone string) *when.ReadFile {
+		Read: func(text, timeZone string) *times.ReadFile {
 			if !c.file.IsOf(text, timeZone) {
 				if c.file = tx.files[c.object.Name]; !c.file.IsOf(text, timeZone) {
 					c.file = tx.read.file(text, timeZone)
@@ -202,7 +202,7 @@ func (tx *Tx) sources(c *Calendar) when.Sources {
 
 // ReadFiles reads the files of new and changed calendars and of changed texts, so that World.Update need not do it under its lock.
 // The result is for Tx.SetFiles, by the name of the calendar.
-func (s *Snapshot) ReadFiles(changed []*v1alpha1.Calendar, texts map[v1alpha1.ConfigMapKey]string) map[string]*when.ReadFile {
+func (s *Snapshot) ReadFiles(changed []*v1alpha1.Calendar, texts map[v1alpha1.ConfigMapKey]string) map[string]*times.ReadFile {
 	objects := map[string]*v1alpha1.Calendar{}
 	for name, c := range s.calendars {
 		objects[name] = c.object
@@ -210,11 +210,11 @@ func (s *Snapshot) ReadFiles(changed []*v1alpha1.Calendar, texts map[v1alpha1.Co
 	for _, c := range changed {
 		objects[c.Name] = c
 	}
-	files := map[string]*when.ReadFile{}
+	files := map[string]*times.ReadFile{}
 	for name, c := range objects {
 		if text, known := s.textFor(c, texts); known && !s.calendars[name].file.IsOf(text, c.Spec.TimeZone) {
 			// After a panic the transaction reads the file itself, and reports the fault.
-			_ = safely(func() { files[name] = when.Read(text, c.Spec.TimeZone) })
+			_ = safely(func() { files[name] = times.Read(text, c.Spec.TimeZone) })
 		}
 	}
 	return files
@@ -236,4 +236,4 @@ func (s *Snapshot) textFor(c *v1alpha1.Calendar, texts map[v1alpha1.ConfigMapKey
 }
 
 // SetFiles gives the transaction the files that its calendars will need.
-func (tx *Tx) SetFiles(files map[string]*when.ReadFile) { tx.files = files }
+func (tx *Tx) SetFiles(files map[string]*times.ReadFile) { tx.files = files }

@@ -5,13 +5,14 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 )
 
 // PanicOver makes the reading of every Calendar and Adapter with this name panic.
 func (w *World) PanicOver(name string) {
 	read := w.read
-	w.read.calendar = func(n string, spec v1alpha1.CalendarSpec, from when.Sources, at *field.Path) (when.CompiledCalendar, field.ErrorList) {
+	w.read.calendar = func(n string, spec v1alpha1.CalendarSpec, from times.Sources, at *field.Path) (
+		times.CompiledCalendar, field.ErrorList) {
 		if n == name {
 			panic("a stone in the works")
 		}
@@ -28,7 +29,7 @@ func (w *World) PanicOver(name string) {
 // CountFiles makes the world count the files that its transactions read.
 func (w *World) CountFiles() *int {
 	n, read := new(int), w.read.file
-	w.read.file = func(text, timeZone string) *when.ReadFile {
+	w.read.file = func(text, timeZone string) *times.ReadFile {
 		*n++
 		return read(text, timeZone)
 	}

@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/policy/selector"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -47,7 +47,7 @@ type Snapshot struct {
 
 // Calendar is a Calendar object.
 type Calendar struct {
-	when.CompiledCalendar
+	times.CompiledCalendar
 	// Generation is the generation of the compiled spec.
 	Generation int64
 	// Invalid are the errors of the spec, of included calendars and of the file.
@@ -55,7 +55,7 @@ type Calendar struct {
 
 	object *v1alpha1.Calendar
 	// file is the last file that was read for the calendar.
-	file *when.ReadFile
+	file *times.ReadFile
 	// revision changes with every edit of the spec, and with the recreation of the object.
 	revision string
 }

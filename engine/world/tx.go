@@ -18,7 +18,7 @@ import (
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/policy/selector"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -60,7 +60,7 @@ type Tx struct {
 	// compiled holds the names of the calendars that were compiled in this transaction.
 	compiled map[string]bool
 	// files are read files of calendars, by the name of the calendar.
-	files map[string]*when.ReadFile
+	files map[string]*times.ReadFile
 	// rules and exceptions are added to the set at the end of the transaction. The policies in gone are removed from it.
 	rules      map[workload.Policy]*freeze.Rule
 	exceptions map[workload.Policy]*freeze.Exception
@@ -69,9 +69,9 @@ type Tx struct {
 
 // readers compile the specs of objects other than policies. Tests replace them.
 type readers struct {
-	calendar func(name string, spec v1alpha1.CalendarSpec, from when.Sources, at *field.Path) (when.CompiledCalendar, field.ErrorList)
+	calendar func(name string, spec v1alpha1.CalendarSpec, from times.Sources, at *field.Path) (times.CompiledCalendar, field.ErrorList)
 	adapter  func(name string, spec v1alpha1.AdapterSpec, keys adapter.Keys) (*adapter.Adapter, field.ErrorList)
-	file     func(text, timeZone string) *when.ReadFile
+	file     func(text, timeZone string) *times.ReadFile
 }
 
 func newTx(scope selector.Scope, read readers, before *Snapshot) *Tx {

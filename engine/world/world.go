@@ -20,7 +20,7 @@ import (
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/policy/selector"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -60,7 +60,7 @@ type World struct {
 // New returns an empty World. scope has facts about the cluster for the compilation of selections (see the function
 // Scope).
 func New(scope selector.Scope, options ...Option) *World {
-	read := readers{calendar: when.Calendar, adapter: adapter.Compile, file: when.Read}
+	read := readers{calendar: times.Calendar, adapter: adapter.Compile, file: times.Read}
 	w := &World{scope: scope, loaded: make(chan struct{}), read: read}
 	for _, set := range options {
 		set(w)

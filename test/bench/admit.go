@@ -60,28 +60,28 @@ func overTLS(h http.Handler) *httptest.Server {
 	return server
 }
 
-// times are the durations of many requests.
-type times struct {
+// durations are those of many requests.
+type durations struct {
 	each []time.Duration
 	took time.Duration
 }
 
 // p99 returns the 99th percentile in milliseconds.
-func (t times) p99() float64 { return t.quantile(99) }
+func (t durations) p99() float64 { return t.quantile(99) }
 
 // quantile returns a percentile of the durations in milliseconds.
-func (t times) quantile(percent int) float64 {
+func (t durations) quantile(percent int) float64 {
 	sorted := slices.Sorted(slices.Values(t.each))
 	return sorted[len(sorted)*percent/100].Seconds() * 1000
 }
 
 // add adds the durations of another block.
-func (t *times) add(block times) {
+func (t *durations) add(block durations) {
 	t.each = append(t.each, block.each...)
 	t.took += block.took
 }
 
-func (t times) rate() float64 { return float64(len(t.each)) / t.took.Seconds() }
+func (t durations) rate() float64 { return float64(len(t.each)) / t.took.Seconds() }
 
 // handling measures our webhook against a webhook that always allows. Both run in turns on the same machine, with the
 // same client.
@@ -97,8 +97,8 @@ func (b *bench) handling(ctx context.Context) error {
 	ours, null := overTLS(judge), overTLS(allowing())
 	defer ours.Close()
 	defer null.Close()
-	ask := func(server *httptest.Server) func() (times, error) {
-		return func() (times, error) { return b.ask(ctx, server, body) }
+	ask := func(server *httptest.Server) func() (durations, error) {
+		return func() (durations, error) { return b.ask(ctx, server, body) }
 	}
 	var p99, rps []float64
 	for round := range b.admitRounds + 1 {
@@ -121,9 +121,9 @@ func (b *bench) handling(ctx context.Context) error {
 }
 
 // inTurns runs equal numbers of blocks of two kinds and alternates which kind comes first.
-func inTurns(blocks int, a, b func() (times, error)) (ofA, ofB times, err error) {
-	kinds := [2]func() (times, error){a, b}
-	var of [2]times
+func inTurns(blocks int, a, b func() (durations, error)) (ofA, ofB durations, err error) {
+	kinds := [2]func() (durations, error){a, b}
+	var of [2]durations
 	for i := range 2 * blocks {
 		kind := (i + i/2) % 2 // the order is a b, b a, a b
 		collect()
@@ -137,7 +137,7 @@ func inTurns(blocks int, a, b func() (times, error)) (ofA, ofB times, err error)
 }
 
 // ask sends one block of equal reviews.
-func (b *bench) ask(ctx context.Context, server *httptest.Server, body []byte) (times, error) {
+func (b *bench) ask(ctx context.Context, server *httptest.Server, body []byte) (durations, error) {
 	client := server.Client()
 	client.Transport.(*http.Transport).MaxIdleConnsPerHost = reviewers
 	return timed(ctx, reviewers, reviewBlock, func(ctx context.Context, _ int) error {
@@ -162,9 +162,9 @@ func (b *bench) ask(ctx context.Context, server *httptest.Server, body []byte) (
 var errNotAllowed = errors.New("not allowed")
 
 // timed runs do n times with some workers, and records each duration.
-func timed(ctx context.Context, workers, n int, do func(context.Context, int) error) (times, error) {
+func timed(ctx context.Context, workers, n int, do func(context.Context, int) error) (durations, error) {
 	var mu sync.Mutex
-	t := times{each: make([]time.Duration, 0, n)}
+	t := durations{each: make([]time.Duration, 0, n)}
 	began := time.Now()
 	err := parallel(ctx, workers, n, func(ctx context.Context, i int) error {
 		start := time.Now()

@@ -84,9 +84,9 @@ func (b *bench) besieging(ctx context.Context) error {
 	}
 	server := overTLS(limits.New(judge, logr.Discard()))
 	defer server.Close()
-	quiet := func() (times, error) { return b.ask(ctx, server, body) }
+	quiet := func() (durations, error) { return b.ask(ctx, server, body) }
 	hostile := 0
-	besieged := func() (times, error) {
+	besieged := func() (durations, error) {
 		stop := beset(ctx, server)
 		t, err := b.ask(ctx, server, body)
 		hostile += stop()

@@ -45,8 +45,8 @@ func (b *bench) updating(ctx context.Context) (err error) {
 	if err := s.awaitJudged(ctx, front, true); err != nil {
 		return err
 	}
-	update := func(webhook http.Handler) func() (times, error) {
-		return func() (times, error) {
+	update := func(webhook http.Handler) func() (durations, error) {
+		return func() (durations, error) {
 			front.to(webhook)
 			return timed(ctx, updaters, updateBlock, s.update)
 		}

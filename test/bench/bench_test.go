@@ -183,10 +183,10 @@ func TestPercentileOfValues(t *testing.T) {
 
 func TestInTurnsAlternatesKinds(t *testing.T) {
 	var order string
-	block := func(name string, took time.Duration) func() (times, error) {
-		return func() (times, error) {
+	block := func(name string, took time.Duration) func() (durations, error) {
+		return func() (durations, error) {
 			order += name
-			return times{each: []time.Duration{took}, took: took}, nil
+			return durations{each: []time.Duration{took}, took: took}, nil
 		}
 	}
 	a, b, err := inTurns(4, block("a", time.Second), block("b", time.Minute))
@@ -197,7 +197,7 @@ func TestInTurnsAlternatesKinds(t *testing.T) {
 		t.Errorf("the blocks are %v and %v", a, b)
 	}
 	broken := errors.New("broken")
-	if _, _, err := inTurns(1, block("a", 0), func() (times, error) { return times{}, broken }); !errors.Is(err, broken) {
+	if _, _, err := inTurns(1, block("a", 0), func() (durations, error) { return durations{}, broken }); !errors.Is(err, broken) {
 		t.Errorf("error %v, want %v", err, broken)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/policy/schedule"
+	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/policy/trigger"
-	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/workload"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,14 +23,14 @@ func (b *bench) checking(ctx context.Context) error {
 	for name, check := range checks {
 		var rounds []float64
 		for range b.pureRounds {
-			const times = 10
+			const calls = 10
 			before := cpuSeconds()
-			for range times {
+			for range calls {
 				if err := check(); err != nil {
 					return fmt.Errorf("check %s: %w", name, err)
 				}
 			}
-			rounds = append(rounds, (cpuSeconds()-before)/times*1000)
+			rounds = append(rounds, (cpuSeconds()-before)/calls*1000)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -49,7 +49,7 @@ func costly() (zone string, windows []v1alpha1.Window) {
 		{Cron: "* 1-23/2 1-7 1,7 3", Duration: "1h"}, {Cron: "0 2 1-30 * 1-5", Duration: "25h"}, {Cron: "59 2 */2 * 1", Duration: "24h"},
 		{Cron: "0,30 0-22 31 * 0,6", Duration: "24h"},
 	}
-	for i := range when.MaxCrons {
+	for i := range times.MaxCrons {
 		windows = append(windows, kinds[i%len(kinds)])
 	}
 	return "Australia/Lord_Howe", windows

@@ -169,8 +169,8 @@ func (s *stage) sayMutated(ctx context.Context) error {
 
 // oneByOne calls each function n times and records each duration. It makes one call at a time and in turns, so that
 // other load on the machine affects all functions equally. The order of the functions rotates.
-func oneByOne(n int, do ...func() error) ([]times, error) {
-	of := make([]times, len(do))
+func oneByOne(n int, do ...func() error) ([]durations, error) {
+	of := make([]durations, len(do))
 	collect()
 	for i := range n {
 		for j := range do {
@@ -180,7 +180,7 @@ func oneByOne(n int, do ...func() error) ([]times, error) {
 				return nil, err
 			}
 			took := time.Since(began)
-			of[kind].add(times{each: []time.Duration{took}, took: took})
+			of[kind].add(durations{each: []time.Duration{took}, took: took})
 		}
 	}
 	return of, nil

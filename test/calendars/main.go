@@ -19,7 +19,7 @@ import (
 	"strings"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/timeline"
 )
 
@@ -116,7 +116,7 @@ func print(library string, s *sample, ours []span, theirs any) {
 
 // occurrences returns the times of the sample as the product reads them.
 func occurrences(s *sample) ([]span, error) {
-	read, err := when.ParseICS(s.file(), time.UTC)
+	read, err := times.ParseICS(s.file(), time.UTC)
 	if err != nil {
 		return nil, err
 	}

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/when"
-	"flyball.dev/flyball/engine/timeline/face"
+	"flyball.dev/flyball/engine/policy/times"
+	"flyball.dev/flyball/engine/timeline/recur"
 )
 
 // instantOf returns the first instant at which the clock of a zone shows a reading. A skipped reading has the offset from before the
@@ -75,15 +75,15 @@ func (s *sample) spans(starts []time.Time) []span {
 func (s *sample) starts() (all []time.Time, err error) {
 	plain := *s
 	plain.left, plain.again, plain.moved, plain.dropped = nil, nil, nil, nil
-	read, err := when.ParseICS(plain.file(), time.UTC)
+	read, err := times.ParseICS(plain.file(), time.UTC)
 	if err != nil || len(read.Events) == 0 || read.Events[0].Days == nil {
 		return nil, err
 	}
 	e := read.Events[0]
 	clock := s.start.Sub(s.start.Truncate(24 * time.Hour))
-	for day := face.FloorDiv(e.Start, face.DaySeconds); ; day++ {
-		next, ok := face.From(e.Days, day)
-		at := time.Unix(next*face.DaySeconds, 0).UTC().Add(clock)
+	for day := recur.FloorDiv(e.Start, recur.DaySeconds); ; day++ {
+		next, ok := recur.From(e.Days, day)
+		at := time.Unix(next*recur.DaySeconds, 0).UTC().Add(clock)
 		if !ok || e.Last != 0 && next > e.Last || at.After(to) {
 			return all, nil
 		}

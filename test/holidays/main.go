@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/timeline"
-	"flyball.dev/flyball/engine/timeline/face"
+	"flyball.dev/flyball/engine/timeline/recur"
 )
 
 // pinned is the second source.
@@ -73,13 +73,13 @@ func run(ctx context.Context, first int) error {
 // days returns the product's holidays as YYYY-MM-DD, by place, such as AT and DE-BE.
 func days(years []int) map[string][]string {
 	all := map[string][]string{}
-	for _, country := range when.Countries() {
-		for _, sub := range append(when.Subdivisions(country), "") {
+	for _, country := range times.Countries() {
+		for _, sub := range append(times.Subdivisions(country), "") {
 			spec := v1alpha1.CalendarHolidays{Country: country}
 			if sub != "" {
 				spec.Subdivisions = []string{sub}
 			}
-			found, errs := when.ParseHolidays(spec, nil)
+			found, errs := times.ParseHolidays(spec, nil)
 			if len(errs) > 0 {
 				continue // the country has holidays by subdivision only
 			}
@@ -87,7 +87,7 @@ func days(years []int) map[string][]string {
 			all[place] = []string{}
 			end := time.Date(years[len(years)-1]+1, 1, 1, 0, 0, 0, 0, time.UTC)
 			for d := time.Date(years[0], 1, 1, 0, 0, 0, 0, time.UTC); d.Before(end); d = d.AddDate(0, 0, 1) {
-				if slices.ContainsFunc(found, func(h timeline.NamedDays) bool { return face.Has(h.Days, d.Unix()/face.DaySeconds) }) {
+				if slices.ContainsFunc(found, func(h timeline.NamedDays) bool { return recur.Has(h.Days, d.Unix()/recur.DaySeconds) }) {
 					all[place] = append(all[place], d.Format(time.DateOnly))
 				}
 			}

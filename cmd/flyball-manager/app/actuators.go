@@ -19,7 +19,7 @@ import (
 	"flyball.dev/flyball/engine/pods/constraints"
 	"flyball.dev/flyball/engine/pods/cost"
 	"flyball.dev/flyball/engine/pods/resize"
-	"flyball.dev/flyball/engine/target"
+	"flyball.dev/flyball/engine/reconcile"
 	"flyball.dev/flyball/engine/tuning"
 	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
@@ -29,13 +29,13 @@ import (
 const measureTime = 15 * time.Second
 
 // actuators returns the components that act on the pods and requests of targets, and the roll-outs that limit them.
-func (b base) actuators(o pods.Options, queue *target.Queue, metadatas metadata.Interface, writer *apply.Writer,
-	finalizers *adapters.Finalizers) (*target.Rollouts, target.Actuators, error) {
+func (b base) actuators(o pods.Options, queue *reconcile.Queue, metadatas metadata.Interface, writer *apply.Writer,
+	finalizers *adapters.Finalizers) (*reconcile.Rollouts, reconcile.Actuators, error) {
 	fault := b.metrics.target.CountFault
 	members := pods.New(o)
 	budgets := constraints.NewBudgets(constraints.BudgetOptions{Watches: o.Watches, Members: members, Pods: metadatas, Again: queue.Add,
 		Log: o.Log})
-	rollouts := target.NewRollouts(b.world, queue, members, budgets, b.opts.Clock)
+	rollouts := reconcile.NewRollouts(b.world, queue, members, budgets, b.opts.Clock)
 	costs := cost.New(b.world, members, writer, cost.Callbacks{Requeue: queue.Add, Dirty: b.tracker.Dirty, Fault: fault}, finalizers,
 		b.metrics.cost, b.log)
 	client, err := discovery.NewDiscoveryClientForConfig(b.config)
@@ -50,7 +50,7 @@ func (b base) actuators(o pods.Options, queue *target.Queue, metadatas metadata.
 		return nil, nil, err
 	}
 	asked, err := b.idle(queue)
-	return rollouts, target.Actuators{costs, resizes, tuned, asked}, err
+	return rollouts, reconcile.Actuators{costs, resizes, tuned, asked}, err
 }
 
 // tellKept sends an event about a pod that keeps requests of Flyball.
@@ -61,7 +61,7 @@ func (b base) tellKept(p *podplan.Pod, why string) {
 }
 
 // tuning returns the loop that learns from pod usage.
-func (b base) tuning(members *pods.Members, resizes *resize.Loop, rollouts *target.Rollouts, queue *target.Queue,
+func (b base) tuning(members *pods.Members, resizes *resize.Loop, rollouts *reconcile.Rollouts, queue *reconcile.Queue,
 	budgets *constraints.Budgets, nodes *constraints.Nodes) (*tuning.Loop, error) {
 	meter, err := measure.NewMetrics(b.config, measureTime)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"flyball.dev/flyball/engine/controller/freezes"
 	"flyball.dev/flyball/engine/controller/policies"
 	"flyball.dev/flyball/engine/pods"
+	"flyball.dev/flyball/engine/reconcile"
 	"flyball.dev/flyball/engine/status"
-	"flyball.dev/flyball/engine/target"
 	"flyball.dev/flyball/engine/template"
 	"flyball.dev/flyball/engine/world"
 )
@@ -26,7 +26,7 @@ import (
 type engine struct {
 	world    *world.World
 	adapters *adapters.Controller
-	loop     *target.Loop
+	loop     *reconcile.Loop
 	own      own
 	log      logr.Logger
 }
@@ -80,12 +80,12 @@ func addEngine(mgr ctrl.Manager, b base, pods pods.Options) error {
 	if err != nil {
 		return fmt.Errorf("make the client for metadata: %w", err)
 	}
-	queue, finalizers := target.NewQueue(w, b.tracker, clock), adapters.NewFinalizers(cached)
+	queue, finalizers := reconcile.NewQueue(w, b.tracker, clock), adapters.NewFinalizers(cached)
 	rollouts, actuators, err := b.actuators(pods, queue, metadatas, writer, finalizers)
 	if err != nil {
 		return err
 	}
-	templates := template.NewKeeper(w, objects, m.target, b.recorder, log, target.ErrSoon)
+	templates := template.NewKeeper(w, objects, m.target, b.recorder, log, reconcile.ErrSoon)
 	policies := &policies.Controllers{World: w, Client: cached, Clock: clock, Remover: templates, Objects: metadatas, Started: queue.Started,
 		Leftover: actuators.Leftover, Delay: b.tracker.Delay}
 	health := status.NewAdapterHealth()
@@ -99,7 +99,7 @@ func addEngine(mgr ctrl.Manager, b base, pods pods.Options) error {
 	}
 	statuses := status.NewWriter(status.Options{World: w, Tracker: b.tracker, Health: health, Targets: queue, Actuators: actuators,
 		Client: cached, Recorder: b.recorder, Metrics: m.status, Clock: clock, Enforcement: b.enforcement, Log: log})
-	loop := target.New(target.Options{World: w, Queue: queue, Rollouts: rollouts, Actuators: actuators, Writer: writer,
+	loop := reconcile.New(reconcile.Options{World: w, Queue: queue, Rollouts: rollouts, Actuators: actuators, Writer: writer,
 		Batches: apply.NewBatches(statuses.RecordBatch), Tracker: b.tracker, Status: statuses, Templates: templates, Keeper: adapters,
 		Metrics: m.target, Savings: m.savings, Clock: clock, Workers: b.opts.Workers, Log: log})
 	if err := b.addControllers(mgr, policies, adapters, loop); err != nil {
@@ -111,7 +111,8 @@ func addEngine(mgr ctrl.Manager, b base, pods pods.Options) error {
 
 // addControllers adds the feed that puts objects of Flyball's own kinds into the world, and the controllers of their
 // statuses and finalizers.
-func (b base) addControllers(mgr ctrl.Manager, finalizers *policies.Controllers, adapters *adapters.Controller, loop *target.Loop) error {
+func (b base) addControllers(mgr ctrl.Manager, finalizers *policies.Controllers, adapters *adapters.Controller, loop *reconcile.Loop,
+) error {
 	cached, clock := mgr.GetClient(), b.opts.Clock
 	inbound, err := feed.New(b.config, mgr.GetCache(), mgr.GetAPIReader(), b.world, loop.NamespaceChanged, b.log)
 	if err != nil {

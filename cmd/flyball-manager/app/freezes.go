@@ -28,7 +28,7 @@ import (
 	"flyball.dev/flyball/engine/controller/freezes"
 	"flyball.dev/flyball/engine/controller/notifications"
 	"flyball.dev/flyball/engine/policy/freeze"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/world"
@@ -103,7 +103,7 @@ func (j *judging) guard(kinds []admit.Kind) []admit.Kind {
 			bool) {
 			return j.world.Snapshot().Days(name)
 		},
-			Lost: func(name string) when.Loss { return j.world.Snapshot().Lost(name) }},
+			Lost: func(name string) times.Loss { return j.world.Snapshot().Lost(name) }},
 		Exempt: j.exempt(), Account: j.account, Note: j.notes.Guarded,
 	}
 	kinds = slices.Clone(kinds)

@@ -13,9 +13,9 @@ import (
 	"flyball.dev/flyball/engine/controller/adapters"
 	"flyball.dev/flyball/engine/pods/cost"
 	"flyball.dev/flyball/engine/pods/resize"
+	"flyball.dev/flyball/engine/reconcile"
 	"flyball.dev/flyball/engine/savings"
 	"flyball.dev/flyball/engine/status"
-	"flyball.dev/flyball/engine/target"
 	"flyball.dev/flyball/engine/tuning"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -24,7 +24,7 @@ import (
 // Metrics are all metrics of the engine.
 type Metrics struct {
 	status  *status.Metrics
-	target  *target.Metrics
+	target  *reconcile.Metrics
 	adapter *adapters.Metrics
 	savings *savings.Book
 	cost    *cost.Metrics
@@ -46,7 +46,7 @@ func NewMetrics(r prometheus.Registerer, w *world.World, listings *status.Listin
 	if m.status, err = status.NewMetrics(r); err != nil {
 		return nil, err
 	}
-	if m.target, err = target.NewMetrics(r); err != nil {
+	if m.target, err = reconcile.NewMetrics(r); err != nil {
 		return nil, err
 	}
 	if m.adapter, err = adapters.NewMetrics(r, w); err != nil {

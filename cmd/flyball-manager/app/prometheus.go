@@ -7,7 +7,7 @@ import (
 
 	"flyball.dev/flyball/engine/idle"
 	"flyball.dev/flyball/engine/prometheus"
-	"flyball.dev/flyball/engine/target"
+	"flyball.dev/flyball/engine/reconcile"
 	"flyball.dev/flyball/engine/tuning"
 	"flyball.dev/flyball/engine/tuning/measure"
 )
@@ -65,7 +65,7 @@ func (o PrometheusOptions) recorder() (tuning.Recorder, error) {
 }
 
 // idle returns the component that asks for the demand of schedules.
-func (b base) idle(queue *target.Queue) (*idle.Loop, error) {
+func (b base) idle(queue *reconcile.Queue) (*idle.Loop, error) {
 	server, err := b.opts.Prometheus.server(maxDemand)
 	if err != nil {
 		return nil, err

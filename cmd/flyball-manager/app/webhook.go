@@ -27,7 +27,7 @@ import (
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/world"
 )
@@ -266,7 +266,7 @@ func checkCalendar(w *world.World, clk clock.PassiveClock) admit.Validator {
 		for _, event := range ignored {
 			warnings = append(warnings, "spec.ics.inline: an event is ignored: "+event)
 		}
-		if text := when.Unchecked(c.Spec.Holidays, clk.Now()); text != "" && req.SpecChanged {
+		if text := times.Unchecked(c.Spec.Holidays, clk.Now()); text != "" && req.SpecChanged {
 			warnings = append(warnings, text)
 		}
 		return warnings, errs, nil

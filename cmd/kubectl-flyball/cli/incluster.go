@@ -19,8 +19,8 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/serve"
+	"flyball.dev/flyball/engine/admit/callers"
 	"flyball.dev/flyball/engine/admit/freezecheck"
-	"flyball.dev/flyball/engine/admit/front"
 )
 
 type inClusterVerb struct {
@@ -74,7 +74,7 @@ func (v *inClusterVerb) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connect to the cluster: %w", err)
 	}
-	gate := front.New(front.Options{Tokens: clients.AuthenticationV1().TokenReviews(), Rate: requestsOfPerson, Pace: clock.RealClock{},
+	gate := callers.New(callers.Options{Tokens: clients.AuthenticationV1().TokenReviews(), Rate: requestsOfPerson, Pace: clock.RealClock{},
 		Impersonation: "the pages show and do only things that the token itself may do"})
 	pages := serve.NewInCluster(gate.Admit,
 		func(token, namespace string, user *authenticationv1.UserInfo) (serve.Options, error) {

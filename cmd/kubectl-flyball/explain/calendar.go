@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/timeline"
 )
 
@@ -55,7 +55,7 @@ func OfCalendar(w *source.World, name string, o Options) (*CalendarStory, error)
 	if err != nil {
 		return nil, err
 	}
-	if text := when.Unchecked(object.Spec.Holidays, o.At); text != "" {
+	if text := times.Unchecked(object.Spec.Holidays, o.At); text != "" {
 		w.Note("Calendar/%s: %s", name, text)
 	}
 	s := &CalendarStory{Calendar: "Calendar/" + name, At: o.At, Coming: []CalendarDay{}, Notes: slices.Clone(w.Notes), zone: o.Zone}
@@ -71,10 +71,10 @@ func OfCalendar(w *source.World, name string, o Options) (*CalendarStory, error)
 	slices.SortStableFunc(s.Coming, func(a, b CalendarDay) int { return cmp.Or(cmp.Compare(a.Date, b.Date), cmp.Compare(a.Name, b.Name)) })
 	if more := len(s.Coming) - comingMost; more > 0 {
 		s.Coming = s.Coming[:comingMost]
-		s.Notes = append(s.Notes, fmt.Sprintf("%d more entries follow in the %d days", more, when.ComingDays))
+		s.Notes = append(s.Notes, fmt.Sprintf("%d more entries follow in the %d days", more, times.ComingDays))
 	}
 	s.Lost = found.Lost.Events
-	s.LostDays = coming(when.Part{Days: found.Lost.During}, name, today)
+	s.LostDays = coming(times.Part{Days: found.Lost.During}, name, today)
 	return s, nil
 }
 
@@ -88,12 +88,12 @@ func zoneOf(c *v1alpha1.Calendar) *time.Location {
 }
 
 // coming returns the coming days of a part of a calendar, from the begin of today on.
-func coming(part when.Part, calendar string, today time.Time) (days []CalendarDay) {
-	end := timeline.Midnight(today, when.ComingDays, today.Location())
+func coming(part times.Part, calendar string, today time.Time) (days []CalendarDay) {
+	end := timeline.Midnight(today, times.ComingDays, today.Location())
 	if st := part.Days.At(today); !st.Active && (st.Until.IsZero() || st.Until.After(end)) {
 		return nil // most events of a long file are over
 	}
-	for _, run := range part.Days.Coming(today, when.ComingDays, comingMost) {
+	for _, run := range part.Days.Coming(today, times.ComingDays, comingMost) {
 		day := CalendarDay{Date: run.First.Format(time.DateOnly), Source: part.Source,
 			Name: strings.TrimPrefix(strings.TrimPrefix(run.Name, calendar), ": ")}
 		if run.Last.After(run.First) {
@@ -121,7 +121,7 @@ func (s *CalendarStory) Text(w *report.Writer) {
 	} else {
 		w.Heading("Coming days")
 		if len(s.Coming) == 0 {
-			w.Line("  none in the next %d days", when.ComingDays)
+			w.Line("  none in the next %d days", times.ComingDays)
 		}
 		textDays(w, s.Coming)
 	}
@@ -130,7 +130,7 @@ func (s *CalendarStory) Text(w *report.Writer) {
 		for _, text := range s.Lost {
 			w.Line("  %s", w.Styled(text, report.Warn))
 		}
-		w.Line("  of the next %d days, these may be affected:", when.ComingDays)
+		w.Line("  of the next %d days, these may be affected:", times.ComingDays)
 		if len(s.LostDays) == 0 {
 			w.Line("    none")
 		}

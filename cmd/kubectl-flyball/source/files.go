@@ -25,7 +25,7 @@ import (
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/policy/override"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -251,7 +251,7 @@ func (f Files) Load() (*World, error) {
 	if err == nil && !f.Now.IsZero() {
 		w.warn(memory, f.Now)
 		for _, c := range m.Calendars {
-			if text := when.Unchecked(c.Spec.Holidays, f.Now); text != "" {
+			if text := times.Unchecked(c.Spec.Holidays, f.Now); text != "" {
 				w.Note("Calendar/%s: %s", c.Name, text)
 			}
 		}

@@ -3,15 +3,15 @@ package ledger
 import (
 	"cmp"
 
+	"flyball.dev/flyball/engine/adapter/compiled"
 	"flyball.dev/flyball/engine/adapter/projection"
-	"flyball.dev/flyball/engine/adapter/spec"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // AmountField is one amount of an object.
 type AmountField struct {
-	Part *spec.Amount
+	Part *compiled.Amount
 	Key  workload.Amount
 	// Element is the index of the amount in Object.Elements; -1 for a plain field.
 	Element int
@@ -75,7 +75,7 @@ func appendAmount(all []AmountField, fault string, f AmountField, at workload.Fi
 func (f *AmountField) Label() string { return f.Part.Label(f.Key) }
 
 // AmountAt returns the amount at a location, or nil.
-func (v *View) AmountAt(at projection.Location) *spec.Amount {
+func (v *View) AmountAt(at projection.Location) *compiled.Amount {
 	if at.Kind == projection.InElement {
 		if part := v.Object.Elements[at.Index].Part; part.Kind == workload.PartAmount {
 			return &v.Spec.Amounts[part.Index]

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter/compiled"
 	"flyball.dev/flyball/engine/adapter/projection"
-	"flyball.dev/flyball/engine/adapter/spec"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -52,7 +52,7 @@ func (v *View) Observe() workload.Observed {
 
 // Count is one replica count of an object.
 type Count struct {
-	Part *spec.Component
+	Part *compiled.Component
 	// Element is the index of the count in Object.Elements; -1 for a plain field.
 	Element int
 	// Original is the owner's JSON text; empty if the count is absent and the default counts.
@@ -158,7 +158,7 @@ func (v *View) EntryAt(at projection.Location) *TrackedField {
 }
 
 // Bound returns an end of the range, and whether it can be written. The end is nil if the object has none.
-func (v *View) Bound(b *spec.Bound) (*int64, bool) {
+func (v *View) Bound(b *compiled.Bound) (*int64, bool) {
 	if v.Current(b.Slot).Depth == projection.Blocked {
 		return nil, false
 	}
@@ -166,7 +166,7 @@ func (v *View) Bound(b *spec.Bound) (*int64, bool) {
 }
 
 // VariantOf returns the first variant that fits the owner's object and whose fields can all be written, or nil.
-func (v *View) VariantOf(all []spec.Variant) *spec.Variant {
+func (v *View) VariantOf(all []compiled.Variant) *compiled.Variant {
 	for i := range all {
 		if all[i].When.Hold(v.Original) && v.isWritable(&all[i]) {
 			return &all[i]
@@ -192,7 +192,7 @@ func (v *View) isCapacity(at projection.Location) bool {
 	case projection.InElement:
 		return v.Object.Elements[at.Index].Part.Kind != workload.PartAmount
 	case projection.InSlot:
-		is := func(b *spec.Bound) bool { return b != nil && b.Slot.Index == at.Index }
+		is := func(b *compiled.Bound) bool { return b != nil && b.Slot.Index == at.Index }
 		return v.IsSize(at) || is(v.Spec.Min) || is(v.Spec.Max)
 	}
 	return false
@@ -207,7 +207,7 @@ func (v *View) present(s *projection.Slot) string {
 }
 
 // isWritable reports whether every field of a variant can be written.
-func (v *View) isWritable(x *spec.Variant) bool {
+func (v *View) isWritable(x *compiled.Variant) bool {
 	for _, w := range x.Set {
 		if v.Current(w.Slot).Depth == projection.Blocked {
 			return false
@@ -218,7 +218,7 @@ func (v *View) isWritable(x *spec.Variant) bool {
 
 // IsSet reports whether the owner has set the variant's values. If the variant has predicates for this, they decide.
 // Otherwise every field must have its value.
-func (v *View) IsSet(x *spec.Variant) bool {
+func (v *View) IsSet(x *compiled.Variant) bool {
 	if len(x.Already) > 0 {
 		return x.Already.Hold(v.Original)
 	}

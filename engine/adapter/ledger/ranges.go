@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"strings"
 
+	"flyball.dev/flyball/engine/adapter/compiled"
 	"flyball.dev/flyball/engine/adapter/projection"
-	"flyball.dev/flyball/engine/adapter/spec"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -50,7 +50,7 @@ func (v *View) Ranges() (all []ends, fault string) {
 }
 
 // EachBoundOf returns the compiled bound of the field at an index in Object.Elements, or nil if the field is no bound.
-func (v *View) EachBoundOf(k int) *spec.EachBound {
+func (v *View) EachBoundOf(k int) *compiled.EachBound {
 	switch v.Object.Elements[k].Part.Kind {
 	case workload.PartMin:
 		return v.Spec.Lows

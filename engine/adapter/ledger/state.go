@@ -1,8 +1,8 @@
 package ledger
 
 import (
+	"flyball.dev/flyball/engine/adapter/compiled"
 	"flyball.dev/flyball/engine/adapter/projection"
-	"flyball.dev/flyball/engine/adapter/spec"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -77,7 +77,7 @@ func (l *TrackedField) isForeign() bool {
 	for _, t := range path.Pointer(l.Entry.Pointer).Tokens() {
 		steps = append(steps, path.Step{Kind: path.Field, Name: t})
 	}
-	return len(steps) < 2 || spec.Forbidden(steps) != ""
+	return len(steps) < 2 || compiled.Forbidden(steps) != ""
 }
 
 // isBehind reports whether the field still has Flyball's earlier value, because the write to /scale was lost.

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 
+	"flyball.dev/flyball/engine/adapter/compiled"
 	"flyball.dev/flyball/engine/adapter/projection"
-	"flyball.dev/flyball/engine/adapter/spec"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -39,7 +39,7 @@ func (l *TrackedField) settled() workload.Entry {
 
 // View is an object with Flyball's changes separated from its owner's values.
 type View struct {
-	Spec    *spec.Spec
+	Spec    *compiled.Spec
 	Object  *workload.Object
 	Entries []TrackedField
 	// originals are the JSON texts by slot with Flyball's changes undone; nil without a ledger.
@@ -51,7 +51,7 @@ type View struct {
 }
 
 // NewView returns the view of an object that the spec has projected.
-func NewView(a *spec.Spec, obj *workload.Object) *View {
+func NewView(a *compiled.Spec, obj *workload.Object) *View {
 	v := &View{Spec: a, Object: obj}
 	if len(obj.Ledger) == 0 {
 		return v
@@ -217,7 +217,7 @@ func splice(raw string, tokens []string, depth int, e *workload.Entry) string {
 }
 
 // ComponentAt returns the component of scale with its count at a location, or nil.
-func (v *View) ComponentAt(at projection.Location) *spec.Component {
+func (v *View) ComponentAt(at projection.Location) *compiled.Component {
 	if at.Kind == projection.InElement {
 		if part := v.Object.Elements[at.Index].Part; part.Kind == workload.PartCount {
 			return &v.Spec.Components[part.Index]
@@ -246,8 +246,8 @@ func (v *View) IsSuspend(at projection.Location) bool {
 		return false
 	}
 	s := v.Spec.Projection.Slots[at.Index]
-	return slices.ContainsFunc(v.Spec.Suspend, func(x spec.Variant) bool {
-		return slices.ContainsFunc(x.Set, func(w spec.Write) bool { return w.Slot == s })
+	return slices.ContainsFunc(v.Spec.Suspend, func(x compiled.Variant) bool {
+		return slices.ContainsFunc(x.Set, func(w compiled.Write) bool { return w.Slot == s })
 	})
 }
 

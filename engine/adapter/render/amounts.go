@@ -5,9 +5,9 @@ import (
 	"maps"
 	"slices"
 
+	"flyball.dev/flyball/engine/adapter/compiled"
 	"flyball.dev/flyball/engine/adapter/ledger"
 	"flyball.dev/flyball/engine/adapter/projection"
-	"flyball.dev/flyball/engine/adapter/spec"
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -40,7 +40,7 @@ func (v renderer) addAmounts(w *wants, amounts map[workload.Amount]workload.Clai
 		case fault != "":
 			continue
 		case f == nil:
-			w.reasons = append(w.reasons, "there is no "+(&spec.Amount{Kind: key.Kind}).Label(key)+" to set")
+			w.reasons = append(w.reasons, "there is no "+(&compiled.Amount{Kind: key.Kind}).Label(key)+" to set")
 			continue
 		}
 		w.canOther = true

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter/compiled"
 	"flyball.dev/flyball/engine/adapter/ledger"
 	"flyball.dev/flyball/engine/adapter/projection"
-	"flyball.dev/flyball/engine/adapter/spec"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -190,7 +190,7 @@ func (v renderer) removeEmptied(edits []edit) []edit {
 // objectPatch returns the patch of the object: a JSON patch if an edit goes through a list, or restores a value that a
 // merge patch cannot write, else a merge patch. A restored object has a ledger, so its map of annotations exists.
 func (v renderer) objectPatch(edits []edit, ledger *string) (p *workload.Patch, err error) {
-	if slices.ContainsFunc(edits, func(e edit) bool { return e.listed || e.value == "null" || spec.HasInnerNull(e.value) }) {
+	if slices.ContainsFunc(edits, func(e edit) bool { return e.listed || e.value == "null" || compiled.HasInnerNull(e.value) }) {
 		p = &workload.Patch{Type: types.JSONPatchType}
 		p.Body, err = v.jsonPatch(edits, ledger)
 	} else {

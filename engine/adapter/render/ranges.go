@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"slices"
 
+	"flyball.dev/flyball/engine/adapter/compiled"
 	"flyball.dev/flyball/engine/adapter/ledger"
 	"flyball.dev/flyball/engine/adapter/projection"
-	"flyball.dev/flyball/engine/adapter/spec"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -31,7 +31,7 @@ func (v renderer) addRanges(w *wants, plan workload.Plan) {
 	}
 }
 
-func boundIn(b *spec.EachBound) *spec.Bound {
+func boundIn(b *compiled.EachBound) *compiled.Bound {
 	if b == nil {
 		return nil
 	}

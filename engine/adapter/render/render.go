@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter/compiled"
 	"flyball.dev/flyball/engine/adapter/ledger"
 	"flyball.dev/flyball/engine/adapter/projection"
-	"flyball.dev/flyball/engine/adapter/spec"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -72,7 +72,7 @@ type renderer struct{ *ledger.View }
 
 // Render returns the writes that bring an object to a plan. It writes each field together with the ledger, in at most
 // one patch (and one to /scale after it), and none at all if nothing changes.
-func Render(a *spec.Spec, obj *workload.Object, plan workload.Plan) (Result, error) {
+func Render(a *compiled.Spec, obj *workload.Object, plan workload.Plan) (Result, error) {
 	result := Result{Impact: v1alpha1.ImpactNone}
 	if obj.LedgerError != "" {
 		return result, fmt.Errorf("render %s: annotation %s: %w: %s", a.RefOf(obj), v1alpha1.AnnotationLedger, ErrLedger, obj.LedgerError)
@@ -179,12 +179,12 @@ func (v renderer) restartsPods(d *ledger.Decision) bool {
 // slotRestartsPods reports whether a write of the field restarts pods. If a variant declares this, the variant that fits
 // the object decides.
 func (v renderer) slotRestartsPods(s *projection.Slot) bool {
-	for _, all := range [][]spec.Variant{v.Spec.Suspend, v.Spec.Hold} {
+	for _, all := range [][]compiled.Variant{v.Spec.Suspend, v.Spec.Hold} {
 		if !s.Declared {
 			break
 		}
 		fits := v.VariantOf(all)
-		if fits != nil && slices.ContainsFunc(fits.Set, func(w spec.Write) bool { return w.Slot == s }) {
+		if fits != nil && slices.ContainsFunc(fits.Set, func(w compiled.Write) bool { return w.Slot == s }) {
 			return fits.Rollout
 		}
 	}
@@ -291,7 +291,7 @@ func (v renderer) actionsOf(d *ledger.Decision) workload.Change {
 }
 
 // Bounds returns the bounds of an object after a plan is carried out; nil for a missing bound or no limit.
-func Bounds(a *spec.Spec, obj *workload.Object, plan workload.Plan) (workload.Bounds, error) {
+func Bounds(a *compiled.Spec, obj *workload.Object, plan workload.Plan) (workload.Bounds, error) {
 	var b workload.Bounds
 	v := renderer{ledger.NewView(a, obj)}
 	if !v.Complete() {
@@ -312,7 +312,7 @@ func Bounds(a *spec.Spec, obj *workload.Object, plan workload.Plan) (workload.Bo
 }
 
 // boundAfter returns a bound after the decisions are carried out; nil for none or no limit.
-func (v renderer) boundAfter(b *spec.Bound, decisions []ledger.Decision) *int64 {
+func (v renderer) boundAfter(b *compiled.Bound, decisions []ledger.Decision) *int64 {
 	raw := v.Current(b.Slot).Raw
 	for i := range decisions {
 		if d := &decisions[i]; d.Write && d.Location == projection.AtSlot(b.Slot.Index) {

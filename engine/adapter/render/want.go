@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter/compiled"
 	"flyball.dev/flyball/engine/adapter/ledger"
 	"flyball.dev/flyball/engine/adapter/projection"
-	"flyball.dev/flyball/engine/adapter/spec"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -240,7 +240,7 @@ func (v renderer) addBounds(w *wants, plan workload.Plan) {
 }
 
 // inOrder returns the two ends with the lower one at or below the upper one.
-func inOrder(lo, hi end, low, high *spec.Bound) (end, end) {
+func inOrder(lo, hi end, low, high *compiled.Bound) (end, end) {
 	switch {
 	case lo.claimed && hi.claimed:
 		hi.value = max(hi.value, lo.value)
@@ -266,7 +266,7 @@ type end struct {
 }
 
 // endOfObject returns one end of the object's own range, if the kind has it.
-func (v renderer) endOfObject(b *spec.Bound, c *workload.Claim[int64]) end {
+func (v renderer) endOfObject(b *compiled.Bound, c *workload.Claim[int64]) end {
 	if b == nil {
 		return end{}
 	}
@@ -275,7 +275,7 @@ func (v renderer) endOfObject(b *spec.Bound, c *workload.Claim[int64]) end {
 }
 
 // endFrom returns the claimed end, or else the owner's.
-func endFrom(b *spec.Bound, own *int64, usable bool, c *workload.Claim[int64]) end {
+func endFrom(b *compiled.Bound, own *int64, usable bool, c *workload.Claim[int64]) end {
 	if c != nil && usable {
 		return end{value: max(c.Value, b.Minimum), claimed: true}
 	}
@@ -286,7 +286,7 @@ func endFrom(b *spec.Bound, own *int64, usable bool, c *workload.Claim[int64]) e
 }
 
 // addBound adds one end of a range, if it is claimed.
-func (v renderer) addBound(w *wants, facet string, b *spec.Bound, e end, c *workload.Claim[int64]) {
+func (v renderer) addBound(w *wants, facet string, b *compiled.Bound, e end, c *workload.Claim[int64]) {
 	if !e.claimed {
 		return
 	}

@@ -14,8 +14,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/admit/callers"
 	"flyball.dev/flyball/engine/admit/freezecheck"
-	"flyball.dev/flyball/engine/admit/front"
 	"flyball.dev/flyball/engine/admit/limits"
 )
 
@@ -35,7 +35,7 @@ type Options struct {
 	// KindOf returns the resource of a kind. It returns false if the kind has no adapter.
 	KindOf func(schema.GroupKind) (freezecheck.Kind, bool)
 	// Tokens and Rights call the API server.
-	Tokens front.TokenReviewer
+	Tokens callers.TokenReviewer
 	Rights admit.AccessReviewer
 	// Audiences are the accepted audiences of tokens. Without any, the audiences of the API server are accepted.
 	Audiences []string
@@ -51,7 +51,7 @@ type Options struct {
 // api is the handler.
 type api struct {
 	Options
-	gate *front.Gate
+	gate *callers.Gate
 	// bounded reads the body within the bounds and answers.
 	bounded http.Handler
 	// comparing is held while a manifest is compared with the live object. Only one comparison runs at a time, so that
@@ -61,7 +61,7 @@ type api struct {
 
 // New returns the handler of Path.
 func New(o Options) http.Handler {
-	gate := front.New(front.Options{Tokens: o.Tokens, Rights: o.Rights, Audiences: o.Audiences, Rate: o.Rate, Pace: o.Pace,
+	gate := callers.New(callers.Options{Tokens: o.Tokens, Rights: o.Rights, Audiences: o.Audiences, Rate: o.Rate, Pace: o.Pace,
 		Impersonation: "name the author of the change in spec.user and spec.groups"})
 	a := &api{Options: o, gate: gate, comparing: make(chan struct{}, 1)}
 	a.bounded = limits.New(http.HandlerFunc(a.answer), o.Log)
@@ -79,12 +79,12 @@ func callerOf(ctx context.Context) *authenticationv1.UserInfo {
 func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		front.TurnAway(w, req, limits.Faultf(http.StatusMethodNotAllowed, "post a %s", Kind))
+		callers.TurnAway(w, req, limits.Faultf(http.StatusMethodNotAllowed, "post a %s", Kind))
 		return
 	}
 	caller, err := a.gate.Admit(req)
 	if err != nil {
-		front.TurnAway(w, req, err)
+		callers.TurnAway(w, req, err)
 		return
 	}
 	a.bounded.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), callerKey{}, caller)))
@@ -96,17 +96,17 @@ func (a *api) answer(w http.ResponseWriter, req *http.Request) {
 	defer cancel()
 	body, err := limits.ReadBody(w, req)
 	if err != nil {
-		front.TurnAway(w, req, err)
+		callers.TurnAway(w, req, err)
 		return
 	}
 	review, err := a.review(ctx, req, body)
 	if err != nil {
-		front.TurnAway(w, req, err)
+		callers.TurnAway(w, req, err)
 		return
 	}
 	text, err := json.Marshal(review)
 	if err != nil {
-		front.TurnAway(w, req, err)
+		callers.TurnAway(w, req, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -23,13 +23,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/controller"
 	"flyball.dev/flyball/engine/inspect"
+	"flyball.dev/flyball/engine/reconcile"
 	"flyball.dev/flyball/engine/status"
-	"flyball.dev/flyball/engine/target"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -38,7 +37,7 @@ import (
 // Options configure a Controller.
 type Options struct {
 	*Finalizers
-	Targets *target.Queue
+	Targets *reconcile.Queue
 	// ChangedOn returns the number of a kind's objects with something to be restored on their pods.
 	ChangedOn func(schema.GroupKind) int
 	Config    *rest.Config
@@ -238,14 +237,14 @@ func (c *Controller) settleWatch(ctx, waiting context.Context, name string) erro
 
 // Reconcile reconciles one adapter after the policies are known, because they decide which annotations the watches
 // keep.
-func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	select {
 	case <-ctx.Done():
-		return reconcile.Result{}, ctx.Err()
+		return ctrl.Result{}, ctx.Err()
 	case <-c.World.Loaded():
 	}
 	again, err := c.reconcile(ctx, req.Name)
-	return reconcile.Result{RequeueAfter: again}, err
+	return ctrl.Result{RequeueAfter: again}, err
 }
 
 // reconcileSafely reconciles an adapter and returns a panic as an error. It is used before the start of the

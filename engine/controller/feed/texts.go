@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -76,7 +76,7 @@ func (f *Feed) readTexts(ctx context.Context) {
 }
 
 // readFiles reads the files of changed calendars and texts.
-func (f *Feed) readFiles(changed map[workload.Policy]client.Object, texts map[v1alpha1.ConfigMapKey]read) map[string]*when.ReadFile {
+func (f *Feed) readFiles(changed map[workload.Policy]client.Object, texts map[v1alpha1.ConfigMapKey]read) map[string]*times.ReadFile {
 	var calendars []*v1alpha1.Calendar
 	for _, obj := range changed {
 		if c, ok := obj.(*v1alpha1.Calendar); ok {

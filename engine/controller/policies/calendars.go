@@ -19,7 +19,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/controller"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/world"
 )
@@ -78,7 +78,7 @@ func (c *Calendars) Reconcile(ctx context.Context, req reconcile.Request) (recon
 	}
 	meta.SetStatusCondition(&cal.Status.Conditions, condition)
 	setNegative(&cal, v1alpha1.ConditionEventsIgnored, "Unreadable", strings.Join(found.Ignored, "; "), now)
-	setNegative(&cal, v1alpha1.ConditionHolidaysUnchecked, "NoList", when.Unchecked(cal.Spec.Holidays, now), now)
+	setNegative(&cal, v1alpha1.ConditionHolidaysUnchecked, "NoList", times.Unchecked(cal.Spec.Holidays, now), now)
 	next := setComing(&cal, found, now)
 	cal.Status.UsedBy = c.usersOf(cal.Name)
 	result := reconcile.Result{RequeueAfter: next.Sub(now)}
@@ -111,7 +111,7 @@ func setComing(cal *v1alpha1.Calendar, found world.Calendar, now time.Time) (nex
 		loc = time.UTC
 	}
 	cal.Status.Coming = nil
-	for _, d := range found.Days.Coming(now.In(loc), when.ComingDays, comingMost) {
+	for _, d := range found.Days.Coming(now.In(loc), times.ComingDays, comingMost) {
 		coming := v1alpha1.CalendarComing{Date: d.First.Format(time.DateOnly), Name: strings.TrimPrefix(d.Name, cal.Name+": ")}
 		if d.Last.After(d.First) {
 			coming.Until = d.Last.Format(time.DateOnly)

@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/timeline"
 )
 
@@ -71,7 +71,7 @@ func TestAFreezeOfOneNamespaceKeepsItsDenial(t *testing.T) {
 	}
 	lost := func(ctx *freeze.Context) {
 		missing(ctx)
-		ctx.Lost = when.Whole
+		ctx.Lost = times.Whole
 	}
 	cluster := edited(onParty, "ChangeFreeze", "ClusterChangeFreeze", ", namespace: shop", "", "deny:", "target: {namespaces: [shop]}, deny:")
 	open := edited(onParty, "deny:", `windows: [{days: [Wed, Thu], from: "00:00", to: "24:00"}], deny:`, "effect: Frozen", "effect: Open")

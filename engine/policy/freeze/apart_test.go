@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"flyball.dev/flyball/engine/policy/freeze"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -77,11 +77,11 @@ func TestApartWarnsOfWindowsNeverOpenTogether(t *testing.T) {
 		t.Run(tc.reason, func(t *testing.T) {
 			ctx := testContext
 			ctx.Calendars = func(string) (timeline.Timeline, bool) { return timeline.Timeline{}, false }
-			ctx.Lost = func(name string) when.Loss {
+			ctx.Lost = func(name string) times.Loss {
 				if name == "broken" {
-					return when.Whole(name)
+					return times.Whole(name)
 				}
-				return when.Loss{}
+				return times.Loss{}
 			}
 			rules := map[string]*freeze.Rule{}
 			for _, text := range []string{tc.given, tc.other} {

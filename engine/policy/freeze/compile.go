@@ -12,7 +12,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -111,7 +111,7 @@ func compileRule(d draft, ctx Context) (*Rule, field.ErrorList) {
 		recurs: len(d.times.Windows)+len(d.times.Calendars) > 0, windows: max(1, len(d.times.Windows)+len(d.times.Calendars))}
 	var errs field.ErrorList
 	r.reach, errs = d.target.compile(ctx.Scope, at.Child("target"))
-	loc, es := when.Zone(d.rules.TimeZone, at.Child("timeZone"))
+	loc, es := times.Zone(d.rules.TimeZone, at.Child("timeZone"))
 	errs, r.zone = append(errs, es...), loc
 	if d.onlySuspends() {
 		if len(d.suspend) == 0 {
@@ -134,7 +134,7 @@ func compileRule(d draft, ctx Context) (*Rule, field.ErrorList) {
 	r.judged, es = subjects(d.rules, at)
 	errs = append(errs, es...)
 	errs = append(errs, r.takeTimes(d, ctx, at)...)
-	if es = when.Repeated(d.times.Windows, at.Child("windows")); !ctx.Stored {
+	if es = times.Repeated(d.times.Windows, at.Child("windows")); !ctx.Stored {
 		errs = append(errs, es...)
 	} else if len(es) > 0 {
 		r.excused = es.ToAggregate().Error()
@@ -220,10 +220,10 @@ func (r *Rule) takeTimes(d draft, ctx Context, at *field.Path) field.ErrorList {
 	if r.zone == nil {
 		return errs // the unknown zone has been reported
 	}
-	windows, es := when.EveryWindow(d.times.Windows, r.zone, at.Child("windows"))
+	windows, es := times.EveryWindow(d.times.Windows, r.zone, at.Child("windows"))
 	errs = append(errs, es...)
 	at = at.Child("calendars")
-	effects, es := when.Effects(d.times.Calendars, v1alpha1.EffectFrozen, v1alpha1.EffectChangesOpen, ctx.Calendars, at)
+	effects, es := times.Effects(d.times.Calendars, v1alpha1.EffectFrozen, v1alpha1.EffectChangesOpen, ctx.Calendars, at)
 	for _, e := range es {
 		if e.Type == field.ErrorTypeNotFound {
 			r.missing = append(r.missing, e.BadValue.(string))
@@ -251,7 +251,7 @@ func (r *Rule) takeTimes(d draft, ctx Context, at *field.Path) field.ErrorList {
 // suspends nor restores. It does neither as long as a calendar cannot be read at all.
 func (r *Rule) takeLost(base timeline.Timeline, effects []timeline.Effect, ctx Context, at *field.Path) (strict, mild timeline.Timeline) {
 	most, least := slices.Clone(effects), slices.Clone(effects)
-	var all when.Loss
+	var all times.Loss
 	for i, c := range r.calendars {
 		lost := ctx.LostOf(c.Name)
 		if len(lost.Events) == 0 {

@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/selector"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 )
 
 // Kinds returns the rows of freezes, windows and exceptions in the table of policy kinds. The engine executes only
@@ -60,7 +60,7 @@ func parts[PT policy.Object](obj PT) policy.Meta {
 		return policy.Meta{}
 	}
 	return policy.Meta{Status: &d.status.PolicyStatus, ChangesNothing: len(d.suspend) == 0, Rights: d.rights,
-		Calendars: when.Names(d.times.Calendars), Recalls: d.status.Announced}
+		Calendars: times.Names(d.times.Calendars), Recalls: d.status.Announced}
 }
 
 // rights returns the rights needed by a freeze or window: to put the kinds of spec.suspend to sleep. A freeze or window

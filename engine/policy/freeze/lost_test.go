@@ -8,7 +8,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/freeze"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -32,8 +32,8 @@ func days(t *testing.T, dates ...string) timeline.Timeline {
 func TestALostEventLeavesSuspendedObjectsAsTheyAre(t *testing.T) {
 	ctx := testContext
 	ctx.Calendars = func(string) (timeline.Timeline, bool) { return days(t, "2026-06-10", "2026-06-12"), true }
-	ctx.Lost = func(string) when.Loss {
-		return when.Loss{During: days(t, "2026-06-11", "2026-06-12", "2026-06-13"), Events: []string{"the party"}}
+	ctx.Lost = func(string) times.Loss {
+		return times.Loss{During: days(t, "2026-06-11", "2026-06-12", "2026-06-13"), Events: []string{"the party"}}
 	}
 	rule, _, errs := freeze.CompileObject(parse(t, `
 kind: ChangeFreeze

@@ -12,7 +12,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/freeze"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -73,7 +73,7 @@ func TestRecurringFreezesEqualAWalkOverTheClock(t *testing.T) {
 			t.Fatal(err)
 		}
 		holidays.TimeZone = zone
-		days, errs := when.Calendar("holidays", holidays, when.Sources{}, field.NewPath("spec"))
+		days, errs := times.Calendar("holidays", holidays, times.Sources{}, field.NewPath("spec"))
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}

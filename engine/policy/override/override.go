@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/selector"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -100,7 +100,7 @@ func end(rules v1alpha1.OverrideRules, created time.Time, at *field.Path) (time.
 		}
 		return created.Add(length), nil
 	}
-	zone, errs := when.Zone(rules.TimeZone, at.Child("timeZone"))
+	zone, errs := times.Zone(rules.TimeZone, at.Child("timeZone"))
 	if len(errs) > 0 {
 		return time.Time{}, errs
 	}

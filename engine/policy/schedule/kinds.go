@@ -5,7 +5,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 )
 
 // Kinds returns the rows of schedules in the table of policy kinds.
@@ -33,7 +33,7 @@ func TargetOf(obj policy.Object) (v1alpha1.ClusterTargetSelector, bool) {
 func parts(target any, rules *v1alpha1.ScheduleRules, status *v1alpha1.ScheduleStatus) policy.Meta {
 	return policy.Meta{
 		Status: &status.PolicyStatus, Order: &status.Order,
-		Orphan: rules.DeletionPolicy == v1alpha1.DeletionOrphan, Calendars: when.Names(rules.Calendars),
+		Orphan: rules.DeletionPolicy == v1alpha1.DeletionOrphan, Calendars: times.Names(rules.Calendars),
 		Rights: func() []policy.Right { return rights(target, *rules) },
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/demand"
 	"flyball.dev/flyball/engine/policy/selector"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -50,9 +50,9 @@ func CompileCluster(s *v1alpha1.ClusterSchedule, ctx Context) (*policy.Policy, f
 func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorList, rules v1alpha1.ScheduleRules, meta *metav1.ObjectMeta,
 	ctx Context) (*policy.Policy, field.ErrorList) {
 	at, unread := field.NewPath("spec"), len(errs) // an unreadable target bounds nothing
-	zone, es := when.Zone(rules.TimeZone, at.Child("timeZone"))
+	zone, es := times.Zone(rules.TimeZone, at.Child("timeZone"))
 	errs = append(errs, es...)
-	times, es := compileTimes(rules, zone, ctx.Calendars, at)
+	asleep, es := compileTimes(rules, zone, ctx.Calendars, at)
 	errs = append(errs, es...)
 	order, es := compileOrder(rules.Order, id.Namespace == "", at.Child("order"))
 	errs = append(errs, es...)
@@ -67,7 +67,7 @@ func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorLi
 		}
 		return broken, errs
 	}
-	s := &schedule{id: id, rules: rules, times: times, zone: zone, idle: idle}
+	s := &schedule{id: id, rules: rules, times: asleep, zone: zone, idle: idle}
 	s.grace, _ = timeline.ParseDurationOrZero(string(rules.GracePeriod)) // validate reports unreadable durations
 	if rules.Age != nil {
 		s.asleepAfter, _ = timeline.ParseDuration(string(rules.Age.AsleepAfter))
@@ -92,7 +92,7 @@ func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorLi
 type schedule struct {
 	id    workload.Policy
 	rules v1alpha1.ScheduleRules
-	times times
+	times sleepTimes
 	zone  *time.Location
 	// bounds are the limits within which the schedule yields to Overrides.
 	bounds pipeline.Bounds

@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/schedule"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -28,7 +28,7 @@ func calendars(name string) (timeline.Timeline, bool) {
 	if name != "holidays" {
 		return timeline.Timeline{}, false
 	}
-	c, errs := when.Calendar(name, v1alpha1.CalendarSpec{Dates: []v1alpha1.CalendarDate{{Date: "2026-03-03"}}}, when.Sources{},
+	c, errs := times.Calendar(name, v1alpha1.CalendarSpec{Dates: []v1alpha1.CalendarDate{{Date: "2026-03-03"}}}, times.Sources{},
 		field.NewPath("spec"))
 	return c.Days, len(errs) == 0
 }

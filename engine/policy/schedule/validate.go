@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -30,7 +30,8 @@ func compileBounds(id workload.Policy, rules v1alpha1.ScheduleRules) pipeline.Bo
 
 // compileTimes compiles the rules into the times of the schedule. Without a zone the times are empty: the missing zone is
 // already reported as an error.
-func compileTimes(rules v1alpha1.ScheduleRules, loc *time.Location, calendars when.Calendars, at *field.Path) (times, field.ErrorList) {
+func compileTimes(rules v1alpha1.ScheduleRules, loc *time.Location, calendars times.Calendars, at *field.Path) (
+	sleepTimes, field.ErrorList) {
 	forms := 0
 	for _, given := range []bool{rules.Upscale != "" || rules.Downscale != "", len(rules.Asleep) > 0, len(rules.Awake) > 0} {
 		if given {
@@ -41,10 +42,10 @@ func compileTimes(rules v1alpha1.ScheduleRules, loc *time.Location, calendars wh
 	case forms == 0 && (rules.Age != nil || rules.Idle != nil):
 		return byTargetAlone(rules, at)
 	case forms != 1:
-		return times{}, field.ErrorList{field.Invalid(at, forms,
+		return sleepTimes{}, field.ErrorList{field.Invalid(at, forms,
 			"give exactly one of: downscale with or without upscale, asleep, awake; only age and idle may stand without them")}
 	case loc == nil:
-		return times{}, nil
+		return sleepTimes{}, nil
 	case rules.Downscale != "" && rules.Upscale == "":
 		return compileFirings(rules, loc, at)
 	}
@@ -57,7 +58,7 @@ func compileTimes(rules v1alpha1.ScheduleRules, loc *time.Location, calendars wh
 			name = "awake"
 		}
 		var list []timeline.Timeline
-		list, es = when.Windows(windows, loc, at.Child(name))
+		list, es = times.Windows(windows, loc, at.Child(name))
 		open = timeline.Union(list...)
 		if base = open; name == "awake" {
 			base = timeline.Not(open)
@@ -65,11 +66,11 @@ func compileTimes(rules v1alpha1.ScheduleRules, loc *time.Location, calendars wh
 	} else {
 		base, es = compilePair(rules, loc, at)
 	}
-	effects, moreErrs := when.Effects(rules.Calendars, v1alpha1.EffectAwake, v1alpha1.EffectAsleep, calendars, at.Child("calendars"))
+	effects, moreErrs := times.Effects(rules.Calendars, v1alpha1.EffectAwake, v1alpha1.EffectAsleep, calendars, at.Child("calendars"))
 	if errs = slices.Concat(errs, es, moreErrs); len(errs) > 0 {
-		return times{}, errs
+		return sleepTimes{}, errs
 	}
-	out := times{asleep: base}
+	out := sleepTimes{asleep: base}
 	if len(effects) > 0 {
 		// If calendars disagree, awake wins. In Override the active state wins, so it is applied to the timeline that is
 		// active while targets are awake.
@@ -87,13 +88,13 @@ func compileTimes(rules v1alpha1.ScheduleRules, loc *time.Location, calendars wh
 }
 
 // byTargetAlone returns the times of a schedule without windows or crons: only the age or the use of a target puts it to sleep.
-func byTargetAlone(rules v1alpha1.ScheduleRules, at *field.Path) (times, field.ErrorList) {
+func byTargetAlone(rules v1alpha1.ScheduleRules, at *field.Path) (sleepTimes, field.ErrorList) {
 	errs := validateOtherwise(rules, at.Child("otherwise"))
 	if len(rules.Calendars) > 0 {
 		errs = append(errs, field.Forbidden(at.Child("calendars"),
 			"need windows or upscale and downscale to overrule: age and idle alone have neither"))
 	}
-	return times{says: &timeline.Timeline{}}, errs
+	return sleepTimes{says: &timeline.Timeline{}}, errs
 }
 
 // compilePair compiles a cron pair into the timeline that is on while targets sleep.
@@ -115,7 +116,7 @@ func compilePair(rules v1alpha1.ScheduleRules, loc *time.Location, at *field.Pat
 }
 
 // compileFirings compiles a downscale without an upscale.
-func compileFirings(rules v1alpha1.ScheduleRules, loc *time.Location, at *field.Path) (times, field.ErrorList) {
+func compileFirings(rules v1alpha1.ScheduleRules, loc *time.Location, at *field.Path) (sleepTimes, field.ErrorList) {
 	errs := validateOtherwise(rules, at.Child("otherwise"))
 	if len(rules.Calendars) > 0 {
 		errs = append(errs, field.Forbidden(at.Child("calendars"),
@@ -130,7 +131,7 @@ func compileFirings(rules v1alpha1.ScheduleRules, loc *time.Location, at *field.
 			"does not go with downscale alone, where nothing but people wakes: write upscale too, or windows"))
 	}
 	firings, es := timeline.ParseFirings(rules.Downscale, loc, at.Child(timeline.Downscale))
-	return times{firings: &firings}, append(errs, es...)
+	return sleepTimes{firings: &firings}, append(errs, es...)
 }
 
 func validateOtherwise(rules v1alpha1.ScheduleRules, at *field.Path) field.ErrorList {

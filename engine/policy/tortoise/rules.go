@@ -13,9 +13,9 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
-	"flyball.dev/flyball/engine/policy/when"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -117,7 +117,7 @@ const leastWindow, mostWindow = time.Hour, 28 * 24 * time.Hour
 
 func (r *rules) compileHistory(in v1alpha1.TunedHistory, at *field.Path) field.ErrorList {
 	r.source.Window = mostWindow
-	zone, errs := when.Zone(in.TimeZone, at.Child("timeZone"))
+	zone, errs := times.Zone(in.TimeZone, at.Child("timeZone"))
 	r.zone, r.daily = zone, in.Seasonality == v1alpha1.SeasonalityDaily
 	errs = append(errs, policy.OneOf(at.Child("seasonality"), in.Seasonality, v1alpha1.SeasonalityAuto, v1alpha1.SeasonalityDaily)...)
 	r.source.Recorded, r.source.Vertical = in.Source == v1alpha1.HistoryPrometheus, in.Source == v1alpha1.HistoryVertical

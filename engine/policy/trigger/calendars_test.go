@@ -7,16 +7,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/timeline"
 )
 
 // calendarsOf returns two calendars: holidays is on 2 March and sales is on 3 March.
-func calendarsOf(t *testing.T) when.Calendars {
+func calendarsOf(t *testing.T) times.Calendars {
 	t.Helper()
 	all := map[string]timeline.Timeline{}
 	for name, date := range map[string]string{"holidays": "2026-03-02", "sales": "2026-03-03"} {
-		days, errs := when.Calendar(name, v1alpha1.CalendarSpec{Dates: []v1alpha1.CalendarDate{{Date: date, Name: "a day"}}}, when.Sources{},
+		days, errs := times.Calendar(name, v1alpha1.CalendarSpec{Dates: []v1alpha1.CalendarDate{{Date: date, Name: "a day"}}}, times.Sources{},
 			field.NewPath("spec"))
 		if len(errs) > 0 {
 			t.Fatal(errs)

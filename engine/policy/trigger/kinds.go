@@ -8,7 +8,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 )
 
 // Kinds returns the rows of triggers in the table of policy kinds.
@@ -33,7 +33,7 @@ func parts(selector *v1alpha1.TargetSelector, rules v1alpha1.TriggerRules, statu
 	for i := range rules.Triggers {
 		lists[i] = rules.Triggers[i].Calendars
 	}
-	return policy.Meta{Status: &status.PolicyStatus, Kinds: v1alpha1.GroupKinds(selector.Kinds), Calendars: when.Names(lists...),
+	return policy.Meta{Status: &status.PolicyStatus, Kinds: v1alpha1.GroupKinds(selector.Kinds), Calendars: times.Names(lists...),
 		Rights: rights}
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/when"
+	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/timeline"
 )
 
@@ -21,8 +21,8 @@ import (
 const maxReplicas = math.MaxInt32
 
 // compileTriggers compiles the triggers that are not suspended; suspended triggers are checked too.
-func compileTriggers(rules v1alpha1.TriggerRules, calendars when.Calendars, at *field.Path) ([]trigger, field.ErrorList) {
-	loc, errs := when.Zone(rules.TimeZone, at.Child("timeZone"))
+func compileTriggers(rules v1alpha1.TriggerRules, calendars times.Calendars, at *field.Path) ([]trigger, field.ErrorList) {
+	loc, errs := times.Zone(rules.TimeZone, at.Child("timeZone"))
 	errs = append(errs, policy.OneOf(at.Child("overlap"), rules.Overlap, v1alpha1.OverlapPriority, v1alpha1.OverlapHighest)...)
 	if len(rules.Triggers) == 0 {
 		errs = append(errs, field.Required(at.Child("triggers"), "list at least one"))
@@ -31,7 +31,7 @@ func compileTriggers(rules v1alpha1.TriggerRules, calendars when.Calendars, at *
 	for i := range rules.Triggers {
 		windows[i] = rules.Triggers[i].Window
 	}
-	if es := when.TooManyCrons(windows, at.Child("triggers")); len(es) > 0 {
+	if es := times.TooManyCrons(windows, at.Child("triggers")); len(es) > 0 {
 		return nil, append(errs, es...)
 	}
 	var all []trigger
@@ -62,7 +62,7 @@ func compileTriggers(rules v1alpha1.TriggerRules, calendars when.Calendars, at *
 }
 
 // compileTime compiles the time of a trigger: its window, overruled by its calendars.
-func compileTime(t v1alpha1.TimeTrigger, loc *time.Location, calendars when.Calendars, at *field.Path) (timeline.Timeline,
+func compileTime(t v1alpha1.TimeTrigger, loc *time.Location, calendars times.Calendars, at *field.Path) (timeline.Timeline,
 	field.ErrorList) {
 	var window timeline.Timeline
 	var errs field.ErrorList
@@ -74,7 +74,7 @@ func compileTime(t v1alpha1.TimeTrigger, loc *time.Location, calendars when.Cale
 		errs = field.ErrorList{field.Required(at.Child("window"),
 			"set from and to, days, cron with duration or until, or start and end, or add a calendar with the effect Open")}
 	}
-	effects, es := when.Effects(t.Calendars, v1alpha1.EffectOpen, v1alpha1.EffectClosed, calendars, at.Child("calendars"))
+	effects, es := times.Effects(t.Calendars, v1alpha1.EffectOpen, v1alpha1.EffectClosed, calendars, at.Child("calendars"))
 	if errs = append(errs, es...); len(errs) > 0 || len(effects) == 0 {
 		return window, errs
 	}

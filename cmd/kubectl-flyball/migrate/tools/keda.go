@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/week"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
-	"flyball.dev/flyball/engine/timeline/face"
+	"flyball.dev/flyball/engine/timeline/recur"
 )
 
 func kedaCron() migrate.Tool {
@@ -146,7 +146,7 @@ func readCron(m gjson.Result) (cronTrigger, string) {
 	}
 	for _, name := range []string{"start", "end"} {
 		text := strings.TrimSpace(m.Get(name).Str)
-		if _, err := face.ParseCron(text); err != nil {
+		if _, err := recur.ParseCron(text); err != nil {
 			return c, fmt.Sprintf("%s is %q, which is no cron of minute, hour, day of the month, month and day of the week", name, text)
 		}
 		if _, err := kedaCrons.Parse(text); err != nil {

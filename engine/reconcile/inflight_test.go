@@ -1,0 +1,165 @@
+package reconcile
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/test/worldtest"
+)
+
+func TestOwnWriteIsUnseenUntilTheWatchDeliversIt(t *testing.T) {
+	u, ref := newInflight(), webs(0)
+	check := func(when, version string, behind bool) {
+		t.Helper()
+		if got := u.see(ref, version); got != behind {
+			t.Errorf("%s: behind: %t", when, got)
+		}
+	}
+	check("nothing was written", "7", false)
+	u.begin(ref, "7")
+	check("a write is under way", "7", true)
+	u.begin(ref, "7")
+	u.end(ref, "7")
+	check("one of two writes has failed", "7", true)
+	u.end(ref, "6")
+	check("a write to an earlier version has failed", "7", true)
+	u.end(ref, "7")
+	check("both have failed", "7", false)
+	u.begin(ref, "7")
+	check("the write is seen", "8", false)
+	check("the version before is another object's", "7", false)
+	u.begin(ref, "8")
+	u.begin(ref, "9")
+	check("a later version is written", "9", true)
+	check("the object is gone", "", false)
+}
+
+// storing applies writes to the stored object of each resource.
+type storing struct {
+	t       *testing.T
+	objects map[string][]byte
+	writes  []string
+}
+
+func (a *storing) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	resource := strings.Split(req.URL.Path, "/")[6]
+	a.writes = append(a.writes, resource)
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		a.t.Error(err)
+	}
+	var next []byte
+	if strings.Contains(req.Header.Get("Content-Type"), "json-patch") {
+		var ops jsonpatch.Patch
+		if ops, err = jsonpatch.DecodePatch(body); err == nil {
+			next, err = ops.Apply(a.objects[resource])
+		}
+	} else {
+		next, err = jsonpatch.MergePatch(a.objects[resource], body)
+	}
+	if err != nil {
+		a.t.Error(err)
+	}
+	if next, err = jsonpatch.MergePatch(next, fmt.Appendf(nil, `{"metadata":{"resourceVersion":"%d"}}`, 100+len(a.writes))); err != nil {
+		a.t.Error(err)
+	}
+	a.objects[resource] = next
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(next)
+}
+
+// halved is a scene with a Deployment and its autoscaler, and the API server that stores both.
+func halved(t *testing.T) (s *scene, api *storing, web, hpa workload.Ref) {
+	t.Helper()
+	api = &storing{t: t, objects: map[string][]byte{
+		"deployments":              []byte(worldtest.Deployment("web", 6, "")),
+		"horizontalpodautoscalers": []byte(worldtest.Autoscaler("web", "web", 4, 9, "")),
+	}}
+	s = newScene(t, api)
+	web = s.halve(t)
+	hpa = s.world.Snapshot().Governors(web)[0]
+	return s, api, web, hpa
+}
+
+// bring delivers the API server's current object as the watch of a kind would.
+func (s *scene) bring(t *testing.T, api *storing, ref workload.Ref) {
+	t.Helper()
+	k := s.world.Snapshot().InUse(ref.GroupKind)
+	s.put(t, k, string(api.objects[k.Resource.Resource]))
+}
+
+// A Deployment was scaled to half, and wakes before its watch has delivered this write. The watch of its autoscaler
+// was faster. The autoscaler keeps the bounds of the night until the watch of the Deployment delivers the write. The
+// Deployment still has the count of the night and may have to wait for its batch.
+func TestAutoscalerWaitsForTheWatchOfItsTarget(t *testing.T) {
+	s, api, web, hpa := halved(t)
+	if err := s.process(t.Context(), web); err != nil {
+		t.Fatal(err)
+	}
+	s.bring(t, api, hpa)
+	s.clock.SetTime(noon.Add(9 * time.Hour)) // the schedule is awake
+	asWritten := len(api.writes)
+	if err := s.process(t.Context(), hpa); err != errBehind { //nolint:errorlint // this error itself, unwrapped
+		t.Errorf("the autoscaler is written by what was before: %v", err)
+	}
+	s.bring(t, api, web)
+	if err := s.process(t.Context(), hpa); err != nil {
+		t.Error(err)
+	}
+	if extra := api.writes[asWritten:]; len(extra) > 0 {
+		t.Errorf("%v are written while the Deployment has the count of the night", extra)
+	}
+	if err := s.process(t.Context(), web); err != nil {
+		t.Error(err)
+	}
+	s.bring(t, api, web)
+	s.bring(t, api, hpa)
+	if err := s.process(t.Context(), hpa); err != nil {
+		t.Error(err)
+	}
+	s.bring(t, api, hpa)
+	for _, ref := range []workload.Ref{web, hpa} {
+		if err := s.process(t.Context(), ref); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := len(s.unseen.wrote); n > 0 {
+		t.Errorf("%d writes are remembered once all were seen", n)
+	}
+	for resource, want := range map[string]string{"deployments": `"replicas":6`, "horizontalpodautoscalers": `"minReplicas":4`} {
+		if got := string(api.objects[resource]); !strings.Contains(got, want) || strings.Contains(got, "flyball.dev/ledger") {
+			t.Errorf("in the end it is %s, want %s and no ledger", got, want)
+		}
+	}
+}
+
+// While a write of an autoscaler is in flight, its Deployment is not written, because the decision depends on the
+// autoscaler's old state.
+func TestTargetWaitsForAConcurrentWriteOfItsAutoscaler(t *testing.T) {
+	s, api, web, hpa := halved(t)
+	known := relatives(s.world.Snapshot(), web)
+	if !s.begin(hpa, "7", relatives(s.world.Snapshot(), hpa)) {
+		t.Fatal("the first may not be written")
+	}
+	if s.begin(web, "7", known) {
+		t.Error("the second is written beside it")
+	}
+	s.unseen.end(hpa, "7")
+	if !s.begin(web, "7", known) {
+		t.Error("the second is not written once the first has failed")
+	}
+	s.unseen.end(web, "7")
+	api.objects["horizontalpodautoscalers"] = []byte(strings.Replace(worldtest.Autoscaler("web", "web", 5, 9, ""), `"resourceVersion":"7"`,
+		`"resourceVersion":"8"`, 1))
+	s.bring(t, api, hpa)
+	if s.begin(web, "7", known) {
+		t.Error("it is written although its autoscaler has changed since")
+	}
+}

@@ -1,0 +1,155 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
+	"flyball.dev/flyball/test/worldtest"
+)
+
+var tuned = workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
+
+// restarting are pods of which a container is restarted by a change in place.
+var restarting = &podplan.Fleet{Own: "flyball", Pods: []*podplan.Pod{{
+	Resize: podplan.Resize{By: "flyball", State: podplan.ResizeInProgress}, Containers: []podplan.Container{{RestartsForMemory: true}},
+}}}
+
+// put adds an object.
+func (s *scene) put(t *testing.T, k *world.Kind, manifest string) {
+	t.Helper()
+	obj := worldtest.Project(t, k.Kind, manifest)
+	k.Live.Objects.(*worldtest.Store).Put(obj)
+	k.Live.Change(nil, obj)
+}
+
+// tune puts kinds to use with their tuned fields, and adds a Tortoise over all Deployments.
+func (s *scene) tune(t *testing.T) (deployments, autoscalers *world.Kind) {
+	t.Helper()
+	use := func(name string) *world.Kind {
+		k := worldtest.KindWith(t, name, adapter.Keys{Amounts: true})
+		live := world.NewLive(k.Adapter)
+		live.Objects = &worldtest.Store{}
+		used := &world.Kind{Kind: k, Live: live}
+		s.world.Update(func(tx *world.Tx) { tx.UseKind(used) })
+		return used
+	}
+	deployments, autoscalers = use(worldtest.Deployments), use(worldtest.Autoscalers)
+	k, _ := kinds.Find("Tortoise")
+	obj := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: tuned.Namespace, Name: tuned.Name, Generation: 1,
+		Finalizers: []string{v1alpha1.FinalizerRestore}}}
+	obj.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}
+	obj.Spec.Mode = v1alpha1.TortoiseAuto
+	s.world.Update(func(tx *world.Tx) { tx.SetPolicy(k, obj) })
+	return deployments, autoscalers
+}
+
+// tunedBy returns the metadata of an object with a ledger entry of the Tortoise.
+func tunedBy(kind, name, pointer string, id workload.Policy) string {
+	ledger := fmt.Sprintf(`{%q:{"was":"1","set":"2","by":%q,"since":"2037-05-11T18:00:00Z"},"of":"%s/%s"}`, pointer, id, kind, name)
+	return fmt.Sprintf(`,"annotations":{%q:%q}`, v1alpha1.AnnotationLedger, ledger)
+}
+
+// running returns a Deployment with a request and three pods, of which the given number is updated.
+func running(name, metadata string, updated int) string {
+	bare := strings.TrimSuffix(worldtest.Deployment(name, 3, metadata), "}")
+	return strings.Replace(bare, `"template":{`, `"template":{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"2"}}}]},`,
+		1) +
+		fmt.Sprintf(`,"status":{"observedGeneration":1,"replicas":3,"availableReplicas":3,"updatedReplicas":%d}}`, updated)
+}
+
+// The unsettled targets are the tuned targets that have not settled yet, and the targets whose pods are restarted in
+// place. The policy also writes autoscalers, but they never count, because they have no pods of their own.
+func TestUnsettledTargetsOfAnEarlierManager(t *testing.T) {
+	s := newScene(t, http.NotFoundHandler())
+	deployments, autoscalers := s.tune(t)
+	const request = "/spec/template/spec/containers/0/resources/requests/cpu"
+	s.put(t, deployments, running("rolling", tunedBy("Deployment", "rolling", request, tuned), 1))
+	s.put(t, deployments, running("settled", tunedBy("Deployment", "settled", request, tuned), 3))
+	s.put(t, deployments, running("of-another", tunedBy("Deployment", "of-another", request, nights), 1))
+	s.put(t, deployments, running("untouched", "", 1))
+	s.put(t, deployments, running("in-place", "", 3))
+	s.put(t, autoscalers, worldtest.Autoscaler("rolling", "rolling", 2, 9,
+		tunedBy("HorizontalPodAutoscaler", "rolling", "/spec/minReplicas", tuned)))
+	s.fleets["in-place"] = restarting
+	p := s.world.Snapshot().Find(tuned)
+	if p == nil || p.IsBroken() {
+		t.Fatalf("%+v", p)
+	}
+	got := map[string]bool{}
+	for _, turn := range s.rollouts.unsettled(p) {
+		got[fmt.Sprintf("%s %s %t", turn.Kind, turn.Name, turn.InPlace)] = true
+	}
+	want := map[string]bool{"Deployment rolling false": true, "Deployment in-place true": true}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// budgets has the obstacle of each target, by name.
+type budgets map[string]string
+
+func (b budgets) Ask(_ context.Context, ref workload.Ref, _ bool, _ workload.Allocations) string {
+	return b[ref.Name]
+}
+func (b budgets) Waits(ref workload.Ref) string { return b[ref.Name] }
+func (budgets) Forget(workload.Ref)             {}
+
+// While a target waits for a budget, other targets restart pods, one at a time. A policy that no longer acts restores
+// without asking for budgets.
+func TestTargetsWaitingForABudgetHoldNoRolloutPlace(t *testing.T) {
+	s := newScene(t, http.NotFoundHandler())
+	s.tune(t)
+	r := s.rollouts
+	r.SetTargets(map[workload.Policy]int{tuned: 10})
+	s.budgets["a"] = "waits for a budget"
+	named := func(name string) workload.Ref {
+		ref := webs(0)
+		ref.Name = name
+		return ref
+	}
+	for _, step := range []struct{ name, want string }{{"a", "waits for a budget"}, {"b", ""}, {"a", "waits for a budget"},
+		{"c", waitsForOthers}, {"b", ""}} {
+		if got := r.TakeRestart(t.Context(), named(step.name), tuned, apply.Need{}); got != step.want {
+			t.Errorf("%s: %q, want %q", step.name, got, step.want)
+		}
+	}
+	if running, waiting, late := r.Counts(tuned); running != 1 || waiting != 1 || late != 0 {
+		t.Errorf("%d run, %d wait, %d are late", running, waiting, late)
+	}
+	if got := r.Waiting(named("a")); got != "waits for a budget" {
+		t.Errorf("a %q", got)
+	}
+	r.LookRestart(named("b"), false)
+	if got := r.TakeRestart(t.Context(), named("c"), tuned, apply.Need{}); got != waitsForOthers {
+		t.Errorf("b has not settled, and c %q", got)
+	}
+	r.LookRestart(named("b"), true)
+	if got := r.TakeRestart(t.Context(), named("c"), tuned, apply.Need{}); got != "" {
+		t.Errorf("b has settled, and c %q", got)
+	}
+	s.clock.Step(apply.RolloutTime)
+	r.LookRestart(named("c"), false)
+	if _, late := r.Late(named("c")); !late || r.TakeRestart(t.Context(), named("b"), tuned, apply.Need{}) != "" {
+		t.Error("restarts that hang hold the others up")
+	}
+	off := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "off", Generation: 1,
+		Finalizers: []string{v1alpha1.FinalizerRestore}}}
+	k, _ := kinds.Find("Tortoise")
+	s.world.Update(func(tx *world.Tx) { tx.SetPolicy(k, off) })
+	p := s.world.Snapshot().Find(workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "off"})
+	if got := r.askBudgets(t.Context(), named("a"), p, false, nil); got != "" {
+		t.Errorf("with mode Off: %q", got)
+	}
+}
