@@ -203,6 +203,21 @@ func TestEngineDoesNotImportControllers(t *testing.T) {
 	}
 }
 
+// TestOnlyTheWiringImportsTuning: whoever reads schedules and freezes never meets tuning.
+func TestOnlyTheWiringImportsTuning(t *testing.T) {
+	tuning := []string{"engine/tuning"}
+	for _, l := range list(t) {
+		if !in(l.ImportPath, []string{"engine"}) || in(l.ImportPath, tuning) {
+			continue
+		}
+		for _, imp := range l.Imports {
+			if in(imp, tuning) {
+				t.Errorf("%s imports %s", l.ImportPath, imp)
+			}
+		}
+	}
+}
+
 // TestMigrationReadsJSONOnly: package migrate works out the meaning of objects from their JSON, and another package
 // reads them
 // from a cluster.

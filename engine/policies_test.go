@@ -83,7 +83,7 @@ func policiesIn(t *testing.T, l listed, name string) (found []string) {
 // actuators has, for each capability that is carried out on pods or requests, the packages of its actuator.
 var actuators = map[string][]string{
 	"PodOrderer": {"engine/pods/cost"},
-	"Tuner":      {"engine/tuning", "engine/pods/resize", "engine/pods/create"},
+	"Tuner":      {"engine/tuning"},
 }
 
 // capabilityUsers are other packages that ask whether a policy has a capability: the decision, the result of a target, and the

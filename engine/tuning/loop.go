@@ -19,8 +19,8 @@ import (
 
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/podplan"
-	"flyball.dev/flyball/engine/pods/resize"
 	"flyball.dev/flyball/engine/tuning/measure"
+	"flyball.dev/flyball/engine/tuning/resize"
 	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"

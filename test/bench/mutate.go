@@ -33,8 +33,8 @@ import (
 	"flyball.dev/flyball/engine/admit/registration"
 
 	"flyball.dev/flyball/engine/pods"
-	"flyball.dev/flyball/engine/pods/create"
 	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/tuning/create"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"

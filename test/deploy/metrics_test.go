@@ -14,9 +14,9 @@ import (
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/engine/controller/freezes"
 	"flyball.dev/flyball/engine/controller/notifications"
-	"flyball.dev/flyball/engine/pods/create"
 	"flyball.dev/flyball/engine/savings"
 	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/tuning/create"
 	"flyball.dev/flyball/engine/world"
 )
 

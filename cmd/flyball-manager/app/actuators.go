@@ -16,12 +16,12 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/pods"
-	"flyball.dev/flyball/engine/pods/constraints"
 	"flyball.dev/flyball/engine/pods/cost"
-	"flyball.dev/flyball/engine/pods/resize"
 	"flyball.dev/flyball/engine/reconcile"
 	"flyball.dev/flyball/engine/tuning"
+	"flyball.dev/flyball/engine/tuning/constraints"
 	"flyball.dev/flyball/engine/tuning/measure"
+	"flyball.dev/flyball/engine/tuning/resize"
 	"flyball.dev/flyball/engine/workload"
 )
 

@@ -12,11 +12,11 @@ import (
 	"flyball.dev/flyball/engine/admit/server"
 	"flyball.dev/flyball/engine/controller/adapters"
 	"flyball.dev/flyball/engine/pods/cost"
-	"flyball.dev/flyball/engine/pods/resize"
 	"flyball.dev/flyball/engine/reconcile"
 	"flyball.dev/flyball/engine/savings"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/tuning"
+	"flyball.dev/flyball/engine/tuning/resize"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )

@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/engine/controller"
 
 	"flyball.dev/flyball/engine/pods"
-	"flyball.dev/flyball/engine/pods/create"
+	"flyball.dev/flyball/engine/tuning/create"
 )
 
 // addNewPods serves the webhook that sets requests of new pods, on every replica, and keeps its webhook configuration

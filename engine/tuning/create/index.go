@@ -25,8 +25,8 @@ import (
 
 	"flyball.dev/flyball/engine/podplan"
 
-	"flyball.dev/flyball/engine/pods/constraints"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/tuning/constraints"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"

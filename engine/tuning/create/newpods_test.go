@@ -16,7 +16,7 @@ import (
 
 	"flyball.dev/flyball/engine/podplan"
 
-	"flyball.dev/flyball/engine/pods/create"
+	"flyball.dev/flyball/engine/tuning/create"
 	"flyball.dev/flyball/engine/workload"
 )
 
