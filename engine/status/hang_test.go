@@ -22,8 +22,12 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// In one namespace the API server accepts status writes and never answers.
-func TestAHangingStatusWriteDelaysNoOther(t *testing.T) {
+// patched is called with each status write.
+type patched func(ctx context.Context, obj client.Object) error
+
+// schedulesIn returns a Writer that has to write the status of each of some Schedules, n in each namespace.
+func schedulesIn(t *testing.T, n int, patch patched, namespaces ...string) *status.Writer {
+	t.Helper()
 	m, err := status.NewMetrics(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
@@ -34,36 +38,41 @@ func TestAHangingStatusWriteDelaysNoOther(t *testing.T) {
 	}
 	kind, _ := kinds.Find("Schedule")
 	w := world.New(selector.Scope{})
-	var ids []workload.Policy
+	clock := clocktesting.NewFakeClock(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC))
+	tracker := status.NewTracker(w, clock, m)
 	build := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.Schedule{})
-	for i := range 40 {
-		for _, namespace := range []string{"hung", "shop"} { // the hanging namespace comes first
+	for i := range n {
+		for _, namespace := range namespaces {
 			obj := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("nights-", i),
 				Finalizers: []string{v1alpha1.FinalizerRestore}}}
 			obj.Spec.Downscale, obj.Spec.Upscale = "0 20 * * *", "0 8 * * *"
 			build = build.WithObjects(obj.DeepCopy())
 			w.Update(func(tx *world.Tx) { tx.SetPolicy(kind, obj) })
-			ids = append(ids, workload.Policy{Kind: "Schedule", Namespace: namespace, Name: obj.Name})
+			tracker.Dirty(workload.Policy{Kind: "Schedule", Namespace: namespace, Name: obj.Name})
 		}
 	}
-	written := make(chan string, len(ids))
-	patch := func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch,
-		opts ...client.SubResourcePatchOption) error {
+	c := build.WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string,
+		obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+		if err := patch(ctx, obj); err != nil {
+			return err
+		}
+		return c.SubResource(sub).Patch(ctx, obj, p, opts...)
+	}}).Build()
+	return status.NewWriter(status.Options{World: w, Tracker: tracker, Health: status.NewAdapterHealth(), Targets: &meanwhile{do: func() {}},
+		Actuators: idle{}, Client: c, Metrics: m, Clock: clock, Interval: time.Millisecond})
+}
+
+// In one namespace the API server accepts status writes and never answers.
+func TestAHangingStatusWriteDelaysNoOther(t *testing.T) {
+	written := make(chan string, 80)
+	s := schedulesIn(t, 40, func(ctx context.Context, obj client.Object) error {
 		if obj.GetNamespace() == "hung" {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		defer func() { written <- obj.GetName() }()
-		return c.SubResource(sub).Patch(ctx, obj, p, opts...)
-	}
-	c := build.WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: patch}).Build()
-	clock := clocktesting.NewFakeClock(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC))
-	tracker := status.NewTracker(w, clock, m)
-	s := status.NewWriter(status.Options{World: w, Tracker: tracker, Health: status.NewAdapterHealth(), Targets: &meanwhile{do: func() {}},
-		Actuators: idle{}, Client: c, Metrics: m, Clock: clock, Interval: time.Millisecond})
-	for _, id := range ids {
-		tracker.Dirty(id)
-	}
+		written <- obj.GetName()
+		return nil
+	}, "hung", "shop") // the hanging namespace comes first
 	ctx, stop := context.WithCancel(t.Context())
 	over := make(chan struct{})
 	go func() { defer close(over); s.Run(ctx) }()
@@ -73,4 +82,26 @@ func TestAHangingStatusWriteDelaysNoOther(t *testing.T) {
 	}
 	stop()
 	<-over
+}
+
+// Two tenants have many policies whose statuses are due.
+func TestStatusesAreWrittenByTurnsOfNamespaces(t *testing.T) {
+	const n = 60
+	written := make(chan string, 2*n)
+	s := schedulesIn(t, n, func(_ context.Context, obj client.Object) error {
+		written <- obj.GetNamespace()
+		return nil
+	}, "docs", "shop")
+	ctx, stop := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	go func() { defer close(over); s.Run(ctx) }()
+	count := map[string]int{}
+	for range n {
+		count[<-written]++
+	}
+	stop()
+	<-over
+	if count["shop"] < n/3 || count["docs"] < n/3 {
+		t.Errorf("of the first %d statuses, %v were written", n, count)
+	}
 }

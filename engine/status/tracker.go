@@ -76,8 +76,8 @@ type Tracker struct {
 	tallies map[workload.Policy]*counts
 	// records has the states of each target under the policies that select it.
 	records map[workload.Ref][]record
-	// dirty has the policies with a status that may be outdated.
-	dirty        map[workload.Policy]bool
+	// dirty has the policies with a status that may be outdated, by namespace.
+	dirty        map[string]map[workload.Policy]bool
 	transitioned map[workload.Policy]*transition
 	// unmatched holds the policies with terms that match nothing. looking is true while a new check of these policies
 	// is scheduled.
@@ -96,7 +96,7 @@ type record struct {
 func NewTracker(w *world.World, clock clock.PassiveClock, m *Metrics) *Tracker {
 	return &Tracker{
 		world: w, clock: clock, metrics: m, signal: make(chan struct{}, 1), tallies: map[workload.Policy]*counts{},
-		records: map[workload.Ref][]record{}, dirty: map[workload.Policy]bool{}, transitioned: map[workload.Policy]*transition{},
+		records: map[workload.Ref][]record{}, dirty: map[string]map[workload.Policy]bool{}, transitioned: map[workload.Policy]*transition{},
 		unmatched: map[workload.Policy]bool{},
 	}
 }
@@ -109,26 +109,45 @@ func (b *Tracker) Dirty(id workload.Policy) {
 }
 
 func (b *Tracker) setDirty(id workload.Policy) {
-	b.dirty[id] = true
+	if b.dirty[id.Namespace] == nil {
+		b.dirty[id.Namespace] = map[workload.Policy]bool{}
+	}
+	b.dirty[id.Namespace][id] = true
 	workers.Poke(b.signal)
 }
 
 func (b *Tracker) isDirty(id workload.Policy) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.dirty[id]
+	return b.dirty[id.Namespace][id]
 }
 
-// takeDirty removes and returns the dirty policies that are not busy.
-func (b *Tracker) takeDirty(busy map[workload.Policy]bool) []workload.Policy {
+// takeDirty removes and returns one dirty policy of each namespace, and all of the cluster, except for busy ones.
+func (b *Tracker) takeDirty(busy func(workload.Policy) bool) (due []workload.Policy) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	due := slices.SortedFunc(maps.Keys(b.dirty), workload.Policy.Compare)
-	due = slices.DeleteFunc(due, func(id workload.Policy) bool { return busy[id] })
+	for namespace, ids := range b.dirty {
+		for id := range ids {
+			if busy(id) {
+				continue
+			}
+			due = append(due, id)
+			if namespace != "" {
+				break
+			}
+		}
+	}
 	for _, id := range due {
-		delete(b.dirty, id)
+		b.setClean(id)
 	}
 	return due
+}
+
+func (b *Tracker) setClean(id workload.Policy) {
+	delete(b.dirty[id.Namespace], id)
+	if len(b.dirty[id.Namespace]) == 0 {
+		delete(b.dirty, id.Namespace)
+	}
 }
 
 // Count records a target under the policies of the marks and removes it from the policies of its former marks.
@@ -191,7 +210,7 @@ func (b *Tracker) Forget(id workload.Policy) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.tallies, id)
-	delete(b.dirty, id)
+	b.setClean(id)
 	delete(b.transitioned, id)
 	delete(b.unmatched, id)
 	for ref, records := range b.records {

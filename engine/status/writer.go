@@ -131,34 +131,52 @@ func (s *Writer) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-			s.flush(last)
+			for s.flush(last, time.Hour) && last.Err() == nil {
+			}
 			s.crew.Wait()
 			cancel()
 			return
 		case <-s.tracker.signal:
 		}
-		s.flush(ctx)
+		begun := time.Now()
+		if s.flush(ctx, s.opts.Interval) {
+			workers.Poke(s.tracker.signal)
+		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(s.opts.Interval):
+		case <-time.After(s.opts.Interval - time.Since(begun)):
 		}
 	}
 }
 
-// flush writes the due statuses. It does not wait for slow writes: a status in flight is written again when
-// its write ends.
-func (s *Writer) flush(ctx context.Context) {
-	s.mu.Lock()
-	due := s.tracker.takeDirty(s.writing)
-	for _, id := range due {
-		s.writing[id] = true
-	}
-	s.mu.Unlock()
-	for _, id := range due {
-		s.crew.Do(func() { s.writeOne(ctx, id) })
+// flush writes due statuses, each once, in rounds with one of each namespace, so that a tenant with many policies does not delay those of
+// others. It begins no round after the given time, and reports whether statuses are left then. It does not wait for slow
+// writes: a status in flight is written again when its write ends.
+func (s *Writer) flush(ctx context.Context, most time.Duration) (left bool) {
+	taken := map[workload.Policy]bool{}
+	for begun := time.Now(); !left; left = time.Since(begun) >= most {
+		due := s.take(taken)
+		if len(due) == 0 {
+			break
+		}
+		for _, id := range due {
+			s.crew.Do(func() { s.writeOne(ctx, id) })
+		}
 	}
 	s.crew.Settle()
 	s.forgetWritten()
+	return left
+}
+
+// take returns the due policies of one round, and adds them to the taken ones and to those in flight.
+func (s *Writer) take(taken map[workload.Policy]bool) []workload.Policy {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	due := s.tracker.takeDirty(func(id workload.Policy) bool { return taken[id] || s.writing[id] })
+	for _, id := range due {
+		taken[id], s.writing[id] = true, true
+	}
+	return due
 }
 
 func (s *Writer) writeOne(ctx context.Context, id workload.Policy) {
