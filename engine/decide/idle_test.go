@@ -45,3 +45,34 @@ func TestTargetsThatAreUsedWakeInOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestSilenceGivesWayToAClaimToStayAwake: a target that the use of nobody put to sleep wakes in the morning of another schedule of the same
+// priority, also while its use is unknown. A lower priority does not wake it, as it would not with a proven use.
+func TestSilenceGivesWayToAClaimToStayAwake(t *testing.T) {
+	byRequests := nightly(0)
+	byRequests.Spec.Upscale, byRequests.Spec.Downscale = "", ""
+	byRequests.Spec.Idle = &v1alpha1.IdleRule{Demand: "rate(requests[2m])", AsleepAfter: "2h"}
+	days := nightly(0)
+	days.Name = "office"
+	quiet := &workload.Use{Quiet: morning.Add(-3 * time.Hour), Seen: morning}
+	for _, tc := range []struct {
+		reason   string
+		priority int32
+		use      *workload.Use
+		suspend  bool
+		wakes    bool
+	}{
+		{"nothing is known", 0, nil, false, true},
+		{"it is not used", 0, quiet, false, true},
+		{"nothing is known, and the priority is higher", 1, nil, false, false},
+		{"it is not used, and the priority is higher", 1, quiet, false, false},
+		{"a suspended schedule keeps it", 0, nil, true, false},
+	} {
+		byRequests.Spec.Priority, byRequests.Spec.Suspend = tc.priority, tc.suspend
+		m := memory(t, []policy.Object{byRequests, days}, sleeping("web", ""))
+		m.SetUses(workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}, world.Uses{deploymentRef("web"): tc.use})
+		if v := decide.Target(m, deploymentRef("web"), morning, nil); v.Err != nil || (v.Result.Patch != nil) != tc.wakes {
+			t.Errorf("%s: %v, %q", tc.reason, v.Err, body(v))
+		}
+	}
+}

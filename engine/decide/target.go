@@ -228,7 +228,17 @@ func (d decider) askSelecting(k *Kind, obj *workload.Object, ns Namespace, a *an
 		in.Use = d.use(p, in.Target.Ref, obj)
 		a.askPolicy(p, in, story)
 	}
+	a.overruleKept()
 	a.intents = d.spareKept(obj, a.intents, d.claimants(k, obj), a.opinions)
+}
+
+// overruleKept deletes the claims to keep values that yield to a claim to stay awake. Otherwise a policy that does not know the use of
+// its target would keep it asleep where a known use would not.
+func (a *answers) overruleKept() {
+	yields := func(in workload.Intent) bool { return in.Yields && pipeline.IsOverruled(&in, a.intents) }
+	if slices.ContainsFunc(a.intents, yields) {
+		a.intents = slices.DeleteFunc(slices.Clone(a.intents), yields)
+	}
 }
 
 // selecting returns the policies that select an object, in the order of the World.

@@ -211,8 +211,21 @@ func (w *watcher) whole(now time.Time) time.Time {
 	return time.UnixMilli(now.UnixMilli() - now.UnixMilli()%w.rule.Interval.Milliseconds())
 }
 
-// recall reads the next part of the history. It stops where no target can have been quiet for longer.
+// suffices reports whether every target is known to have been quiet for long enough to sleep.
+func (w *watcher) suffices() bool {
+	for _, u := range w.uses {
+		if u.Quiet.IsZero() || u.Seen.Sub(u.Quiet) < w.rule.AsleepAfter {
+			return false
+		}
+	}
+	return true
+}
+
+// recall reads the next part of the history. It stops where no target can have been quiet for longer, or needs to.
 func (w *watcher) recall(ctx context.Context) {
+	if w.suffices() {
+		w.unread, w.end = fault{}, w.begin
+	}
 	if !w.end.After(w.begin) {
 		return
 	}

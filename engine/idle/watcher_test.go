@@ -1,6 +1,7 @@
 package idle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +50,9 @@ type server struct {
 	now      []series
 	warnings []string
 	err      error
-	ahead    time.Duration
+	// lost is the error of histories alone.
+	lost  error
+	ahead time.Duration
 	// asked are the ranges of histories, as offsets from noon.
 	asked []string
 }
@@ -72,7 +75,7 @@ func (s *server) Range(_ context.Context, _ string, r promapi.Range) (found mode
 		}
 		found = append(found, stream)
 	}
-	return found, nil, nil, s.err
+	return found, nil, nil, cmp.Or(s.err, s.lost)
 }
 
 func (s *server) Failed(name, _ string, err error) error {
@@ -193,6 +196,24 @@ func TestHistoryGivesTheKnowledgeBack(t *testing.T) {
 	s.server.err = nil
 	if got, want := s.at(t, 10*time.Minute, web), "- -49m0s 10m0s "; got != want || s.fault() != "" {
 		t.Errorf("got %q, want %q, with %s", got, want, s.fault())
+	}
+}
+
+// TestNoHistoryIsReadForLongerThanSleepNeeds: while the history is away, the answers themselves prove the whole time without use. Then no
+// history is needed.
+func TestNoHistoryIsReadForLongerThanSleepNeeds(t *testing.T) {
+	s := newStand(t, false, func(r *v1alpha1.IdleRule) { r.AsleepAfter = "5m" })
+	s.server.now = []series{{"namespace=shop name=web", 0}, {"namespace=shop name=db", 0}, fresh}
+	s.server.lost = errors.New("no blocks")
+	var after time.Duration
+	for ; after < 5*time.Minute; after += 15 * time.Second {
+		if s.at(t, after, web); len(s.server.asked) != 1 || s.fault() != "DemandFailed: ask for the history of the demand: no blocks" {
+			t.Fatalf("at %s it asks for %v, and its fault is %q", after, s.server.asked, s.fault())
+		}
+	}
+	s.server.lost = nil
+	if got, want := s.at(t, after, web), "- 0s 5m0s "; got != want || len(s.server.asked) > 0 || s.fault() != "" {
+		t.Errorf("got %q, want %q, with %v, and the fault %q", got, want, s.server.asked, s.fault())
 	}
 }
 

@@ -3,6 +3,8 @@
 package prometheus
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -105,22 +107,35 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer.Body = &limited{ReadCloser: answer.Body, left: s.opts.MaxBytes}
+	body := bufio.NewReader(answer.Body)
+	if head, _ := body.Peek(headSize); bytes.Contains(head, []byte(partial)) { // an error comes again with the first Read
+		_ = answer.Body.Close()
+		return nil, ErrPartial
+	}
+	answer.Body = &limited{Reader: body, Closer: answer.Body, left: s.opts.MaxBytes}
 	return answer, nil
 }
+
+// partial is in the head of an answer that lacks a part. The cluster of VictoriaMetrics says so in no warning, but in a field before the
+// data (app/vmselect/prometheus/query_response.qtpl in its branch cluster). Within a string of JSON the quotes have backslashes.
+const partial, headSize = `"isPartial":true`, 64
+
+// ErrPartial is the error of an answer that lacks a part.
+var ErrPartial = errors.New("the answer is incomplete (isPartial)")
 
 // ErrTooLong is the error of an answer above the limit of its size.
 var ErrTooLong = errors.New("the answer is too long")
 
 // limited is an answer that ends with an error if it is too long.
 type limited struct {
-	io.ReadCloser
+	io.Reader
+	io.Closer
 	left int64
 }
 
 // Read implements io.Reader.
 func (l *limited) Read(p []byte) (int, error) {
-	n, err := l.ReadCloser.Read(p)
+	n, err := l.Reader.Read(p)
 	if l.left -= int64(n); l.left < 0 {
 		return 0, ErrTooLong
 	}

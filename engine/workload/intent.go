@@ -89,6 +89,8 @@ type Intent struct {
 	// Resumed is true for a size set once that was set before and interrupted since: the claim still beats other sizes
 	// but sets nothing.
 	Resumed bool
+	// Yields lets a claim to stay awake overrule a claim of ClassKeep, as it overrules a claim to sleep.
+	Yields bool
 	// ForGoverned passes the size on to the scale target of an autoscaler; on the autoscaler itself nothing is claimed.
 	ForGoverned bool
 	// ForGovernors passes bounds and target utilisations on to the target's autoscalers; on the target itself

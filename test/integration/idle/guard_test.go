@@ -72,6 +72,22 @@ var _ = Describe("The query of a demand, evaluated by Prometheus", Label("promet
 		})
 	})
 
+	It("counts a sample for two intervals, and no longer", func() {
+		for _, text := range []string{"queue", "max by (namespace, name) (queue)", "max_over_time(queue[31s])"} {
+			q, err := demand.Parse(text, 15*time.Second, demand.Bind{})
+			Expect(err).NotTo(HaveOccurred())
+			evaluate([]look{
+				{q.Now, "5m29s", "", "", ""},
+				{q.Now, "5m30s", "5", "", "1"},
+				{q.Now, "6m14s", "5", "", "1"},
+				{q.Now, "6m15s", "5", "", "1"}, // the last sample is 30 s old
+				{q.Now, "6m16s", ".inf", "", ""},
+				{q.Now, "6m44s", ".inf", "", ""},
+				{q.Now, "6m45s", "", "", ""},
+			})
+		}
+	})
+
 	It("gives the largest demand of complete steps of the past", func() {
 		q, err := demand.Parse("sum by (namespace, name) (increase(requests[1m]))", 15*time.Second, demand.Bind{})
 		Expect(err).NotTo(HaveOccurred())
