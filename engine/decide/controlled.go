@@ -27,7 +27,11 @@ type Control struct {
 	// Follows is true if By is no controller, but an object by whose sleep the target stops as well (spec.follows of its
 	// adapter). Only policies for sleep leave such a target alone.
 	Follows bool
-	// Until is the end of an Override by which By sleeps. It is zero if lasting policies alone select By.
+	// Frozen is true if a freeze suspends By, an object that the target follows. The suspend of any other freeze leaves the target alone only
+	// then, because a policy for sleep may let By run.
+	Frozen bool
+	// Until is the earliest end of an Override by which By sleeps, or the next transition of a freeze that suspends By. It is zero
+	// if other policies alone select By.
 	Until time.Time
 	// Adapter is the name of the adapter missing for By, or unable to put By to sleep. It is empty if By can sleep itself, or is
 	// an unknown Pod.
@@ -141,8 +145,12 @@ func (d decider) followed(k *Kind, obj *workload.Object, most int) Control {
 			return
 		}
 		found = true
-		if p.Override != nil {
+		switch {
+		case p.Override != nil:
 			sleeps.Until = timeline.Earliest(sleeps.Until, p.Override.Until)
+		case p.Judge != nil:
+			st := p.State(d.now)
+			sleeps.Frozen, sleeps.Until = sleeps.Frozen || st.Asleep, timeline.Earliest(sleeps.Until, st.Next)
 		}
 	})
 	if found {
@@ -220,7 +228,8 @@ func adapterOf(gk schema.GroupKind) string {
 // costs back.
 func (p *Policy) leaves(k *Kind, obj *workload.Object, c Control) string {
 	acts := p.Wants(v1alpha1.CapabilityDeletionCost) || p.Target.ListsObject(k.GroupKind, obj.Name)
-	if !c.Exists() || (c.Follows || c.Scales.Name != "") && !p.putsToSleep() || c.Adapter != "" && acts {
+	runs := c.Follows && p.Judge != nil && !c.Frozen
+	if !c.Exists() || runs || (c.Follows || c.Scales.Name != "") && !p.putsToSleep() || c.Adapter != "" && acts {
 		return ""
 	}
 	return c.String()

@@ -1,6 +1,7 @@
 package decide_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -260,6 +261,12 @@ func TestQueuedObjectsFollowTheirQueue(t *testing.T) {
 	cluster.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "kueue.x-k8s.io", Kind: "ClusterQueue"}}
 	cluster.Spec.Target.Namespaces = []string{"argocd"} // this world does not know which kinds are outside of namespaces
 	cluster.Spec.Downscale, cluster.Spec.Upscale = "0 22 * * *", "0 6 * * *"
+	frozen, both := suspends(), suspends()
+	frozen.Spec.Suspend = []v1alpha1.FreezeSuspend{{KindRef: v1alpha1.KindRef{Group: "apps", Kind: "StatefulSet"}}}
+	both.Spec.Suspend = append(slices.Clone(frozen.Spec.Suspend),
+		v1alpha1.FreezeSuspend{KindRef: v1alpha1.KindRef{Group: "kueue.x-k8s.io", Kind: "LocalQueue"}})
+	over := both.DeepCopy()
+	over.Name, over.Spec.StartTime, over.Spec.EndTime = "over", metav1.Time{Time: noon}, metav1.Time{Time: evening}
 	ref := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "StatefulSet"}, Namespace: "shop", Name: "db"}
 	for _, tc := range []struct {
 		reason   string
@@ -268,6 +275,11 @@ func TestQueuedObjectsFollowTheirQueue(t *testing.T) {
 		sleeps   bool
 		says     string
 	}{
+		{"a freeze suspends the set, and a schedule that is awake selects the ClusterQueue", []policy.Object{frozen, cluster},
+			[]string{queued, queue, all}, true, ""},
+		{"a freeze suspends the set and the queue", []policy.Object{both}, []string{queued, queue, all}, false,
+			"no policy: it follows LocalQueue.kueue.x-k8s.io/team, which a policy for sleep selects"},
+		{"a freeze suspends the set, and a freeze that is over the queue", []policy.Object{frozen, over}, []string{queued, queue, all}, true, ""},
 		{"the queue is selected too", []policy.Object{nightly(0)}, []string{queued, queue}, false,
 			"no policy: it follows LocalQueue.kueue.x-k8s.io/team, which a policy for sleep selects"},
 		{"it is in no queue", []policy.Object{nightly(0)}, []string{strings.Replace(set, "LABEL", "", 1), queue}, true, ""},

@@ -233,7 +233,7 @@ func (s *shift) act(events bool) {
 	switch action := rapid.IntRange(0, 24).Draw(s.t, "action"); {
 	case action == 0:
 		s.restart(!events)
-	case action == 1:
+	case action == 1 && s.now.Before(morning.Add(8*time.Hour)): // the end of the test must come before the evening
 		s.advance(s.now.Add(time.Duration(rapid.SampledFrom([]int{1, 9, 11, 60}).Draw(s.t, "minutes")) * time.Minute))
 	case action <= 3 && events && len(s.late) > 0:
 		name := s.pick(s.late)
