@@ -46,9 +46,9 @@ type section struct {
 
 // writeHolidays writes the page of holidays into a directory. root is the directory of the repository.
 func writeHolidays(root, dir string) error {
-	files, err := filepath.Glob(filepath.Join(root, "engine", "policy", "when", "testdata", "holidays", "*.txt"))
-	if err != nil {
-		return fmt.Errorf("list the holidays: %w", err)
+	files, err := filepath.Glob(filepath.Join(root, "engine", "policy", "times", "testdata", "holidays", "*.txt"))
+	if err != nil || len(files) == 0 {
+		return fmt.Errorf("%d lists of holidays were found: %w", len(files), err)
 	}
 	var page strings.Builder
 	fmt.Fprintf(&page, holidaysIntro, "`make generate`", "`dates`")

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,13 +13,13 @@ import (
 	"flyball.dev/flyball/engine/adapter"
 )
 
-// Marks enclose the table of kinds in README.md.
+// Marks enclose the list of kinds in README.md.
 const (
-	kindsBegin = "<!-- The table of kinds is generated from adapters/. -->\n"
-	kindsEnd   = "<!-- End of the table of kinds. -->\n"
+	kindsBegin = "<!-- The list of kinds is generated from adapters/. -->\n"
+	kindsEnd   = "<!-- End of the list of kinds. -->\n"
 )
 
-// writeKinds writes the page of the library's kinds into a directory, and their table into README.md.
+// writeKinds writes the page of the library's kinds into a directory, and their list into README.md.
 func writeKinds(dir, readme string) error {
 	library, err := adapters.All()
 	if err != nil {
@@ -43,24 +42,19 @@ func writeKinds(dir, readme string) error {
 	before, rest, found := strings.Cut(string(text), kindsBegin)
 	_, after, ended := strings.Cut(rest, kindsEnd)
 	if !found || !ended {
-		return fmt.Errorf("%s lacks the lines around the table of kinds: %s", readme, strings.TrimSpace(kindsBegin))
+		return fmt.Errorf("%s lacks the lines around the list of kinds: %s", readme, strings.TrimSpace(kindsBegin))
 	}
-	return os.WriteFile(readme, []byte(before+kindsBegin+kindsTable(library)+kindsEnd+after), 0o644)
+	return os.WriteFile(readme, []byte(before+kindsBegin+kindsLine(library)+kindsEnd+after), 0o644)
 }
 
-// kindsTable returns the short table: the kinds of each group.
-func kindsTable(library []v1alpha1.Adapter) string {
-	kinds := map[string][]string{}
+// kindsLine returns the kinds of the library in one line.
+func kindsLine(library []v1alpha1.Adapter) string {
+	var names []string
 	for i := range library {
-		group := cmp.Or(library[i].Spec.Target.Group, "core")
-		kinds[group] = append(kinds[group], library[i].Spec.Target.Kind)
+		names = append(names, library[i].Spec.Target.Kind)
 	}
-	var text strings.Builder
-	text.WriteString("| Group | Kinds |\n|---|---|\n")
-	for _, group := range slices.Sorted(maps.Keys(kinds)) {
-		fmt.Fprintf(&text, "| `%s` | %s |\n", group, strings.Join(kinds[group], ", "))
-	}
-	return text.String()
+	slices.Sort(names)
+	return fmt.Sprintf("The library has %d adapters: %s.\n", len(library), strings.Join(slices.Compact(names), ", "))
 }
 
 // kindsPage returns docs/kinds.md.

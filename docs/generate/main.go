@@ -1,4 +1,4 @@
-// Command generate writes docs/cli from the commands of kubectl flyball, docs/kinds.md and the README's table of kinds from the
+// Command generate writes docs/cli from the commands of kubectl flyball, docs/kinds.md and the README's list of kinds from the
 // adapters, and docs/holidays.md from the lists of holidays.
 package main
 

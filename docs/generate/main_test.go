@@ -23,7 +23,7 @@ func TestPagesAreCurrent(t *testing.T) {
 	}
 }
 
-// TestKindsAreCurrent compares docs/kinds.md and the README's table with the adapters.
+// TestKindsAreCurrent compares docs/kinds.md and the README's list with the adapters.
 func TestKindsAreCurrent(t *testing.T) {
 	dir := t.TempDir()
 	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
