@@ -221,6 +221,7 @@ func (d decider) askSelecting(k *Kind, obj *workload.Object, ns Namespace, a *an
 		}
 	}
 	d.addOverrides(in, acting, k, obj, ns.Labels)
+	a.opinions, a.intents = slices.Grow(a.opinions, len(acting)), make([]workload.Intent, 0, len(acting))
 	for _, p := range acting {
 		if o := p.Override; o != nil && (!o.IsActive(d.now) || o.Effect == v1alpha1.OverrideAwake && len(in.Bounds) == 0) {
 			continue // the order is over, or nothing puts the object to sleep

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Same compares two JSON texts; an empty one means an absent value.
@@ -54,12 +55,19 @@ func NaturalText(raw string) (int64, bool) {
 
 // Quote returns a JSON string.
 func Quote(s string) string {
+	special := func(r rune) bool { return r < ' ' || r >= utf8.RuneSelf }
+	if strings.IndexFunc(s, special) < 0 { // without the costs of an encoder
+		return `"` + escapes.Replace(s) + `"`
+	}
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(s) // a string cannot fail to encode
 	return strings.TrimSuffix(b.String(), "\n")
 }
+
+// escapes are the escapes of a JSON string without control characters.
+var escapes = strings.NewReplacer(`"`, `\"`, `\`, `\\`)
 
 // Brief shortens a JSON text for messages.
 func Brief(raw string) string {

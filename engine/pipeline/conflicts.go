@@ -24,18 +24,27 @@ func (c Conflict) Decided() bool {
 	return c.Reason == "mandatory" || c.Reason == "override" || c.Reason == "priority"
 }
 
-// facets returns the facets claimed by an intent.
-func facets(in *workload.Intent) []string {
-	var all []string
+// facets yields the facets claimed by an intent.
+func facets(in *workload.Intent, yield func(string)) {
 	for _, f := range []struct {
 		name  string
 		asked bool
 	}{{"size", in.Size != nil}, {"min", in.Min != nil}, {"max", in.Max != nil}, {"hold", in.Hold}} {
 		if f.asked {
-			all = append(all, f.name)
+			yield(f.name)
 		}
 	}
-	return append(all, slices.Sorted(maps.Keys(in.Annotations))...)
+	for _, key := range sortedKeys(in.Annotations) {
+		yield(key)
+	}
+}
+
+// sortedKeys returns the keys of annotations. Most intents have none, and a decision asks often.
+func sortedKeys(annotations map[string]string) []string {
+	if len(annotations) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(annotations))
 }
 
 // heardSleep is a claim to sleep that no claim to stay awake overrules. It wins its facet against all claims that set a
@@ -67,6 +76,9 @@ func conflicts(plan workload.Plan, a Agreement, intents []workload.Intent) []Con
 	var out []Conflict
 	lose := func(in *workload.Intent, facet string, by workload.Policy, reason string) {
 		if in.By != by {
+			if out == nil {
+				out = make([]Conflict, 0, len(intents))
+			}
 			out = append(out, Conflict{Winner: by, Loser: in.By, Facet: facet, Reason: reason})
 		}
 	}
@@ -75,9 +87,7 @@ func conflicts(plan workload.Plan, a Agreement, intents []workload.Intent) []Con
 		in := &intents[i]
 		switch {
 		case in.Class == workload.ClassSleep && overruled(in, a.awake):
-			for _, facet := range facets(in) {
-				lose(in, facet, a.awake.By, why(a.awake, in))
-			}
+			facets(in, func(facet string) { lose(in, facet, a.awake.By, why(a.awake, in)) })
 			continue
 		case in.Class == workload.ClassAwake:
 			for _, s := range slept {
@@ -107,7 +117,7 @@ func conflicts(plan workload.Plan, a Agreement, intents []workload.Intent) []Con
 				lose(in, key.String(), plan.Amounts[key].By, why(a.amounts[key], in))
 			}
 		}
-		for _, key := range slices.Sorted(maps.Keys(in.Annotations)) {
+		for _, key := range sortedKeys(in.Annotations) {
 			if won := plan.Annotations[key]; won.Value != in.Annotations[key] {
 				lose(in, key, won.By, whyText(a.annotation(key), in, "value"))
 			}

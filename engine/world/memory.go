@@ -332,13 +332,17 @@ func (k *memoryKind) patched(raw []byte, p *workload.Patch) ([]byte, error) {
 	return nextVersion(raw)
 }
 
-// nextVersion increments the resourceVersion of an object, in place if possible. Parsing the object again would take
-// as long as the patch.
+// nextVersion increments the resourceVersion of an object that a patch has just made. It does so in place if possible: parsing or copying
+// the object again would take as long as the patch.
 func nextVersion(raw []byte) ([]byte, error) {
 	found := gjson.GetBytes(raw, "metadata.resourceVersion")
 	version, _ := strconv.ParseInt(found.Str, 10, 64) // an unparsable version starts at zero again
 	next := fmt.Appendf(nil, "%q", strconv.FormatInt(version+1, 10))
-	if found.Index > 0 {
+	switch {
+	case found.Index > 0 && len(next) == len(found.Raw):
+		copy(raw[found.Index:], next)
+		return raw, nil
+	case found.Index > 0:
 		return slices.Concat(raw[:found.Index], next, raw[found.Index+len(found.Raw):]), nil
 	}
 	return merged(raw, fmt.Appendf(nil, `{"metadata":{"resourceVersion":%s}}`, next)), nil

@@ -15,8 +15,10 @@ func (c *Component) Read(raw string) (int64, bool) {
 		return *c.absent, true
 	}
 	n, ok := path.Natural(raw)
-	if q, isQuantity := workload.QuantityOf(raw); isQuantity && raw[0] == '"' && !c.viaScale && q.Sign() >= 0 {
-		n, ok = q.Value(), true // rounded up
+	if raw[0] == '"' && !c.viaScale {
+		if q, isQuantity := workload.QuantityOf(raw); isQuantity && q.Sign() >= 0 {
+			n, ok = q.Value(), true // rounded up
+		}
 	}
 	if n == 0 && ok {
 		n = c.zero

@@ -68,7 +68,6 @@ func (v *View) Counts() (all []Count, fault string) {
 	if fault = v.crowdFault(workload.PartCount); fault != "" {
 		return nil, fault
 	}
-	elements := v.index()
 	for i := range v.Spec.Components {
 		part := &v.Spec.Components[i]
 		if part.Slot != nil {
@@ -86,7 +85,7 @@ func (v *View) Counts() (all []Count, fault string) {
 				name = part.Name + "/" + name
 			}
 			c := Count{Part: part, Element: k, Entry: v.EntryAt(projection.AtElement(k)), Original: v.OriginalOf(k)}
-			fault = cmp.Or(fault, elements.Fault(k))
+			fault = cmp.Or(fault, v.index().Fault(k))
 			all, fault = v.appendCount(all, fault, c, e.Field, e.Pointer, name)
 		}
 	}

@@ -29,6 +29,9 @@ type elementName struct {
 
 // Elements indexes the elements of an object. An element that two components yield counts once.
 func (pr *Projection) Elements(obj *workload.Object) *ElementIndex {
+	if len(obj.Elements) == 0 {
+		return &ElementIndex{obj: obj}
+	}
 	x := &ElementIndex{obj: obj, lists: map[workload.Part]int{}, inside: map[elementName][]int{}, outside: map[elementName][]int{},
 		Places: map[int]string{}}
 	for i := range pr.Each {

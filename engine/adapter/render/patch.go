@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -218,45 +219,77 @@ func scalePatch(replicas, resourceVersion string) (*workload.Patch, error) {
 
 // mergePatch returns an RFC 7396 patch.
 func (v renderer) mergePatch(edits []edit, ledger *string) ([]byte, error) {
-	root := map[string]any{}
-	putInto(root, []string{"metadata", "resourceVersion"}, v.Object.ResourceVersion)
+	root := put(nil, []string{"metadata", "resourceVersion"}, path.Quote(v.Object.ResourceVersion))
 	if ledger != nil {
-		var value any // nil removes
+		value := "null" // removes
 		if *ledger != "" {
-			value = *ledger
+			value = path.Quote(*ledger)
 		}
-		putInto(root, []string{"metadata", "annotations", v1alpha1.AnnotationLedger}, value)
+		root = put(root, []string{"metadata", "annotations", v1alpha1.AnnotationLedger}, value)
 	}
 	for _, e := range edits {
-		if e.value == "" {
-			putInto(root, e.tokens, nil)
-			continue
+		value, err := "null", error(nil)
+		if e.value != "" {
+			value, err = merge(e.field.Raw, e.value)
 		}
-		putInto(root, e.tokens, merge(e.field.Raw, e.value))
+		if err != nil {
+			return nil, fmt.Errorf("make a merge patch: %w", err)
+		}
+		root = put(root, e.tokens, value)
 	}
-	text, err := json.Marshal(root)
-	if err != nil {
-		return nil, fmt.Errorf("make a merge patch: %w", err)
-	}
-	return text, nil
+	return appendObject(nil, root), nil
 }
 
-// putInto sets the value at the tokens below root, and makes the objects on the way.
-func putInto(root map[string]any, tokens []string, value any) {
-	for _, t := range tokens[:len(tokens)-1] {
-		inner, ok := root[t].(map[string]any)
-		if !ok {
-			inner = map[string]any{}
-			root[t] = inner
-		}
-		root = inner
+// member is a member of an object: JSON text, or an object if raw is empty.
+type member struct {
+	key, raw string
+	inner    []member
+}
+
+// put sets the value at the tokens below an object, and makes the objects on the way. It returns the changed object. Lists of members
+// cost a fraction of maps, and a plan makes thousands of patches.
+func put(object []member, tokens []string, raw string) []member {
+	i := slices.IndexFunc(object, func(m member) bool { return m.key == tokens[0] })
+	if i < 0 {
+		i, object = len(object), append(object, member{key: tokens[0]})
 	}
-	root[tokens[len(tokens)-1]] = value
+	if len(tokens) == 1 {
+		object[i].raw, object[i].inner = raw, nil
+		return object
+	}
+	object[i].raw, object[i].inner = "", put(object[i].inner, tokens[1:], raw)
+	return object
+}
+
+// appendObject appends the JSON text of an object, in the order of its keys.
+func appendObject(out []byte, object []member) []byte {
+	slices.SortFunc(object, func(a, b member) int { return strings.Compare(a.key, b.key) })
+	out = append(out, '{')
+	for i := range object {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(out, path.Quote(object[i].key)...), ':')
+		if object[i].raw != "" {
+			out = append(out, object[i].raw...)
+			continue
+		}
+		out = appendObject(out, object[i].inner)
+	}
+	return append(out, '}')
 }
 
 // merge returns the merge patch that turns one value into another. It names the members to remove, because a merge patch
 // keeps all members that it does not name.
-func merge(from, to string) any {
+func merge(from, to string) (string, error) {
+	if !strings.HasPrefix(from, "{") || !strings.HasPrefix(to, "{") {
+		return to, nil
+	}
+	text, err := json.Marshal(mergeObjects(from, to))
+	return string(text), err
+}
+
+func mergeObjects(from, to string) any {
 	var old, next map[string]json.RawMessage
 	if json.Unmarshal([]byte(from), &old) != nil || json.Unmarshal([]byte(to), &next) != nil {
 		return json.RawMessage(to)
@@ -266,7 +299,7 @@ func merge(from, to string) any {
 		if was, ok := old[key]; !ok {
 			patch[key] = value
 		} else if !path.Equal(was, value) {
-			patch[key] = merge(string(was), string(value))
+			patch[key] = mergeObjects(string(was), string(value))
 		}
 	}
 	for key := range old {

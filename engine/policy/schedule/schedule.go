@@ -93,7 +93,9 @@ type schedule struct {
 	id    workload.Policy
 	rules v1alpha1.ScheduleRules
 	times sleepTimes
-	zone  *time.Location
+	// claims are the last results of times.
+	claims timeline.Kept[claimed]
+	zone   *time.Location
 	// bounds are the limits within which the schedule yields to Overrides.
 	bounds pipeline.Bounds
 	// asleepAfter is the age from which a target sleeps. grace is the age until which a target is not changed. Zero: no
@@ -150,7 +152,7 @@ func untilText(until time.Time) string {
 }
 
 func (s *schedule) window(f *pipeline.Frame) error {
-	st, says := s.times.at(f.Input.Now)
+	st, says := s.at(f.Input.Now)
 	f.Decision.WakeAt(st.Until)
 	st, says = s.byAge(f, st, says)
 	if f.Tracing() {
@@ -281,7 +283,7 @@ func (s *schedule) state(now time.Time) policy.State {
 	if s.rules.Suspend {
 		return policy.State{Name: "Suspended", Message: "spec.suspend is true: everything stays as it is"}
 	}
-	st, says := s.times.at(now)
+	st, says := s.at(now)
 	name := "Awake"
 	switch {
 	case !says && s.idle != nil:

@@ -39,3 +39,18 @@ func (t *sleepTimes) at(now time.Time) (st timeline.State, says bool) {
 	st.Since, st.Until = timeline.Later(st.Since, said.Since), timeline.Earliest(st.Until, said.Until)
 	return st, true
 }
+
+// claimed is a result of sleepTimes.at.
+type claimed struct {
+	state timeline.State
+	says  bool
+}
+
+// at returns the state that the schedule claims at an instant, as sleepTimes.at does.
+func (s *schedule) at(now time.Time) (st timeline.State, says bool) {
+	c := s.claims.At(now, func(now time.Time) (c claimed) {
+		c.state, c.says = s.times.at(now)
+		return c
+	})
+	return c.state, c.says
+}

@@ -241,10 +241,10 @@ func (s *Selector) matchesObject(obj *workload.Object) bool {
 	if s.names.len() > 0 && !s.names.has(obj.Name) || s.notNames.has(obj.Name) {
 		return false
 	}
-	if s.labels != nil && !s.labels.Matches(obj.Labels) {
+	if s.labels != nil && !s.labels.Matches(&obj.Labels) { // the pointer needs no allocation
 		return false
 	}
-	if s.exclude != nil && s.exclude.Matches(obj.Labels) {
+	if s.exclude != nil && s.exclude.Matches(&obj.Labels) {
 		return false
 	}
 	for i := range s.annotated {

@@ -19,6 +19,7 @@ import (
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/selector"
+	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -83,6 +84,16 @@ func needs(rules v1alpha1.TriggerRules) []v1alpha1.Capability {
 type triggers struct {
 	id  workload.Policy
 	set set
+	// regimes are the last results of set. Callers only read them.
+	regimes timeline.Kept[*regime]
+}
+
+// at returns the regime at an instant.
+func (p *triggers) at(now time.Time) *regime {
+	return p.regimes.At(now, func(now time.Time) *regime {
+		r := p.set.at(now)
+		return &r
+	})
 }
 
 // pipeline reads from top to bottom. The windows decide the triggers in force and their combined values. The size is then
@@ -95,10 +106,10 @@ func (p *triggers) pipeline() pipeline.Pipeline {
 }
 
 func (p *triggers) window(f *pipeline.Frame) error {
-	r := p.set.at(f.Input.Now)
+	r := p.at(f.Input.Now)
 	f.Decision.WakeAt(r.until)
 	if f.Tracing() {
-		f.Sayf("%s", r.describe(p.set.next(r)))
+		f.Sayf("%s", r.describe(p.set.next(*r)))
 	}
 	if r.phase == idle {
 		f.Done = true
@@ -147,14 +158,14 @@ func (p *triggers) size(f *pipeline.Frame) error {
 
 // state returns the state for status, printed columns and metrics.
 func (p *triggers) state(now time.Time) policy.State {
-	r := p.set.at(now)
-	next := p.set.next(r)
+	r := p.at(now)
+	next := p.set.next(*r)
 	return policy.State{Name: r.phase.String(), Active: r.active(), Since: r.since, Next: next, Message: r.describe(next)}
 }
 
 // field returns the fields of the spec that give the value of a bound at an instant.
 func (p *triggers) field(now time.Time, facet string) string {
-	r := p.set.at(now)
+	r := p.at(now)
 	part := "during"
 	if r.phase == after {
 		part = "after"
