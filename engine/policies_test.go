@@ -90,7 +90,7 @@ var actuators = map[string][]string{
 // limits of roll-outs.
 var capabilityUsers = map[string][]string{
 	"PodOrderer": {"engine/status"},
-	"Tuner":      {"engine/decide", "engine/world", "engine/reconcile"},
+	"Tuner":      {"engine/decide", "engine/world"},
 }
 
 // TestOnlyActuatorsNameTheirCapability: the loop over targets and the statuses know actuators by their interface only, so no

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 
+	"flyball.dev/flyball/engine/reconcile/gate"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -48,7 +49,7 @@ func TestPausesForALaggingWatchGrow(t *testing.T) {
 	l := &Loop{Queue: &Queue{queue: q, lagging: newBackoff(behindMin, 20*time.Second)}}
 	ref := webs(1)
 	for range 12 {
-		l.handleResult(ref, errBehind)
+		l.handleResult(ref, gate.ErrBehind)
 	}
 	for i := 1; i < len(q.after); i++ {
 		if q.after[i] < q.after[i-1] && q.after[i] < 16*time.Second {
@@ -60,7 +61,7 @@ func TestPausesForALaggingWatchGrow(t *testing.T) {
 	}
 	l.handleResult(ref, nil)
 	q.after = nil
-	if l.handleResult(ref, errBehind); q.after[0] > behindMin {
+	if l.handleResult(ref, gate.ErrBehind); q.after[0] > behindMin {
 		t.Errorf("once the watch has caught up, the first pause is %s", q.after[0])
 	}
 	if l.handleResult(ref, errors.New("refused")); q.limited != 1 {

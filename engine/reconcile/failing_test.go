@@ -34,7 +34,7 @@ func TestTheSecondFailureIsReported(t *testing.T) {
 			webhookIsDown + `"}`))
 	}))
 	var logged []string
-	s.opts.Log = funcr.New(func(_, line string) { logged = append(logged, line) }, funcr.Options{})
+	s.obstacle.Log = funcr.New(func(_, line string) { logged = append(logged, line) }, funcr.Options{})
 	s.objects.Put(worldtest.Project(t, s.kind.Kind, worldtest.Deployment("web-1", 3, "")))
 	s.add(t, kindThat(t, func(*policy.Policy) {}), nights)
 
@@ -56,9 +56,8 @@ func TestTheSecondFailureIsReported(t *testing.T) {
 	}
 	down.Store(false)
 	_ = s.process(t.Context(), webs(1))
-	if len(through) != 1 || len(s.obstacles.groups) != 0 || len(s.obstacles.targets) != 0 {
-		t.Errorf("once it is up again, %d writes passed; %d groups and %d targets are remembered", len(through), len(s.obstacles.groups),
-			len(s.obstacles.targets))
+	if why, failing := s.obstacle.Failing(webs(1)); len(through) != 1 || failing {
+		t.Errorf("once it is up again, %d writes passed, and it fails because %q", len(through), why)
 	}
 }
 
@@ -77,7 +76,7 @@ func TestHangingNamespacesDoNotDelayOthers(t *testing.T) {
 	}))
 	var release sync.Once
 	t.Cleanup(func() { release.Do(func() { close(never) }) })
-	const each = 40
+	const each, fewWrites = 40, 4
 	namespaces := &worldtest.Store{}
 	namespaces.Put(&workload.Object{Name: "shop"})
 	namespaces.Put(&workload.Object{Name: "bank"})

@@ -10,36 +10,13 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
+	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/reconcile/gate"
 	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
 	"flyball.dev/flyball/test/worldtest"
 )
-
-func TestOwnWriteIsUnseenUntilTheWatchDeliversIt(t *testing.T) {
-	u, ref := newInflight(), webs(0)
-	check := func(when, version string, behind bool) {
-		t.Helper()
-		if got := u.see(ref, version); got != behind {
-			t.Errorf("%s: behind: %t", when, got)
-		}
-	}
-	check("nothing was written", "7", false)
-	u.begin(ref, "7")
-	check("a write is under way", "7", true)
-	u.begin(ref, "7")
-	u.end(ref, "7")
-	check("one of two writes has failed", "7", true)
-	u.end(ref, "6")
-	check("a write to an earlier version has failed", "7", true)
-	u.end(ref, "7")
-	check("both have failed", "7", false)
-	u.begin(ref, "7")
-	check("the write is seen", "8", false)
-	check("the version before is another object's", "7", false)
-	u.begin(ref, "8")
-	u.begin(ref, "9")
-	check("a later version is written", "9", true)
-	check("the object is gone", "", false)
-}
 
 // storing applies writes to the stored object of each resource.
 type storing struct {
@@ -106,7 +83,7 @@ func TestAutoscalerWaitsForTheWatchOfItsTarget(t *testing.T) {
 	s.bring(t, api, hpa)
 	s.clock.SetTime(noon.Add(9 * time.Hour)) // the schedule is awake
 	asWritten := len(api.writes)
-	if err := s.process(t.Context(), hpa); err != errBehind { //nolint:errorlint // this error itself, unwrapped
+	if err := s.process(t.Context(), hpa); err != gate.ErrBehind { //nolint:errorlint // this error itself, unwrapped
 		t.Errorf("the autoscaler is written by what was before: %v", err)
 	}
 	s.bring(t, api, web)
@@ -130,8 +107,10 @@ func TestAutoscalerWaitsForTheWatchOfItsTarget(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if n := len(s.unseen.wrote); n > 0 {
-		t.Errorf("%d writes are remembered once all were seen", n)
+	for _, ref := range []workload.Ref{web, hpa} {
+		if s.inflight.See(ref, s.world.Snapshot().Object(ref).ResourceVersion) {
+			t.Errorf("a write of %s is remembered once it was seen", ref)
+		}
 	}
 	for resource, want := range map[string]string{"deployments": `"replicas":6`, "horizontalpodautoscalers": `"minReplicas":4`} {
 		if got := string(api.objects[resource]); !strings.Contains(got, want) || strings.Contains(got, "flyball.dev/ledger") {
@@ -144,22 +123,43 @@ func TestAutoscalerWaitsForTheWatchOfItsTarget(t *testing.T) {
 // autoscaler's old state.
 func TestTargetWaitsForAConcurrentWriteOfItsAutoscaler(t *testing.T) {
 	s, api, web, hpa := halved(t)
-	known := relatives(s.world.Snapshot(), web)
-	if !s.begin(hpa, "7", relatives(s.world.Snapshot(), hpa)) {
+	write := func(ref workload.Ref) *gate.Write {
+		return &gate.Write{Ref: ref, Relatives: gate.RelativesOf(s.world.Snapshot(), ref),
+			Verdict: &decide.Verdict{Object: &workload.Object{ResourceVersion: "7"}}}
+	}
+	relatives := &gate.Relatives{World: s.world, Inflight: s.inflight}
+	enters := func(w *gate.Write) bool {
+		s.inflight.Enter(t.Context(), w)
+		if wait := relatives.Enter(t.Context(), w); wait != nil {
+			s.inflight.Leave(w, gate.End{})
+			return false
+		}
+		return true
+	}
+	first, second := write(hpa), write(web)
+	if !enters(first) {
 		t.Fatal("the first may not be written")
 	}
-	if s.begin(web, "7", known) {
+	if enters(second) {
 		t.Error("the second is written beside it")
 	}
-	s.unseen.end(hpa, "7")
-	if !s.begin(web, "7", known) {
+	s.inflight.Leave(first, gate.End{Outcome: apply.Failed})
+	if !enters(second) {
 		t.Error("the second is not written once the first has failed")
 	}
-	s.unseen.end(web, "7")
+	s.inflight.Leave(second, gate.End{Outcome: apply.Failed})
 	api.objects["horizontalpodautoscalers"] = []byte(strings.Replace(worldtest.Autoscaler("web", "web", 5, 9, ""), `"resourceVersion":"7"`,
 		`"resourceVersion":"8"`, 1))
 	s.bring(t, api, hpa)
-	if s.begin(web, "7", known) {
+	if enters(second) {
 		t.Error("it is written although its autoscaler has changed since")
 	}
+}
+
+// put adds an object.
+func (s *scene) put(t *testing.T, k *world.Kind, manifest string) {
+	t.Helper()
+	obj := worldtest.Project(t, k.Kind, manifest)
+	k.Live.Objects.(*worldtest.Store).Put(obj)
+	k.Live.Change(nil, obj)
 }

@@ -9,6 +9,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,21 +18,12 @@ import (
 
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/reconcile/gate"
 	"flyball.dev/flyball/engine/savings"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
-)
-
-var (
-	// ErrSoon requests another look after a short pause.
-	ErrSoon = errors.New("look again in a moment")
-	// errBehind is the error for an object that was changed or deleted since it was read. The watch will deliver the
-	// change.
-	errBehind = errors.New("the watch is behind")
-	// errQueued is the error for a target that is already queued again.
-	errQueued = errors.New("queued already")
 )
 
 // Templates keeps the objects created from policies' templates.
@@ -63,8 +55,9 @@ type Keeper interface {
 type Options struct {
 	World     *world.World
 	Queue     *Queue
-	Rollouts  *Rollouts
 	Actuators Actuators
+	// Gates are further gates of each write, after the gate of obstacles.
+	Gates     []gate.Gate
 	Writer    *apply.Writer
 	Batches   *apply.Batches
 	Tracker   *status.Tracker
@@ -92,14 +85,13 @@ type Loop struct {
 	templates Templates
 	keeper    Keeper
 	actuators Actuators
-	rollouts  *Rollouts
 	metrics   *Metrics
 
-	drift  *drift
-	unseen *inflight
-	// frozen has the targets (workload.Ref) that wait for the end of a freeze. They are queued when an input of
-	// admission verdicts changes.
-	frozen sync.Map
+	// gates are the gates of a write, and openings those of an autoscaler that is opened before its target is written.
+	gates, openings gate.Chain
+	freeze          *gate.Freeze
+	contest         *gate.Contest
+	inflight        *gate.Inflight
 }
 
 // New returns a Loop. The Loop observes all later changes of the world. It processes targets only while Run runs.
@@ -109,11 +101,36 @@ func New(opts Options) *Loop {
 	}
 	l := &Loop{
 		Queue: opts.Queue, opts: opts, writer: opts.Writer, batches: opts.Batches, status: opts.Status, templates: opts.Templates,
-		keeper: opts.Keeper, actuators: opts.Actuators, rollouts: opts.Rollouts, metrics: opts.Metrics, drift: newDrift(),
-		unseen: newInflight(),
+		keeper: opts.Keeper, actuators: opts.Actuators, metrics: opts.Metrics, freeze: &gate.Freeze{}, contest: gate.NewContest(),
+		inflight: gate.NewInflight(),
 	}
+	l.obstacle.Log = opts.Log
+	l.setGates()
 	opts.World.Observe(l)
 	return l
+}
+
+// setGates sets the gates that a write enters one after another. It is sent once it has entered all, and leaves them in
+// reverse.
+func (l *Loop) setGates() {
+	finalizer := &gate.Finalizer{Keeper: l.keeper}
+	l.gates = slices.Concat(
+		gate.Chain{
+			&gate.Verdict{Failing: l.obstacle.Failing, Queue: l.Add}, // the adapter is usable, and no other object comes first
+			l.freeze,   // no freeze refuses it
+			l.wave,     // the waves before its own have changed
+			l.contest,  // no other writer keeps undoing it, or the pause is over
+			l.obstacle, // writes of its kind in its namespace do not fail or hang
+		},
+		l.opts.Gates,
+		gate.Chain{
+			gate.NewBatch(l.world, l.batches), // the batch of its policy has a place
+			finalizer,                         // its adapter stays
+			l.inflight,                        // it is recorded
+			&gate.Relatives{World: l.world, Inflight: l.inflight}, // the autoscalers and the scale target are as at the decision
+		},
+	)
+	l.openings = gate.Chain{l.contest, finalizer, l.inflight}
 }
 
 // defaultWorkers is the number of targets that are processed at once unless the options say otherwise.
@@ -149,10 +166,10 @@ func (l *Loop) handleResult(ref workload.Ref, err error) {
 	case err == nil:
 		l.queue.Forget(ref)
 		l.lagging.Forget(ref)
-	case errors.Is(err, errQueued):
-	case errors.Is(err, ErrSoon):
+	case errors.Is(err, gate.ErrQueued):
+	case errors.Is(err, gate.ErrSoon):
 		l.queue.AddAfter(ref, 50*time.Millisecond)
-	case errors.Is(err, errBehind):
+	case errors.Is(err, gate.ErrBehind):
 		l.queue.AddAfter(ref, l.lagging.When(ref))
 	default:
 		workers.LogFailure(l.opts.Log, l.queue, ref, err)

@@ -21,7 +21,6 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/policy/selector"
@@ -47,15 +46,6 @@ type scene struct {
 	client   client.Client
 	objects  *worldtest.Store
 	kind     *world.Kind
-	budgets  budgets
-	fleets   fleets
-}
-
-// fleets has the pods of targets, by name.
-type fleets map[string]*podplan.Fleet
-
-func (f fleets) Fleet(ref workload.Ref) (*podplan.Fleet, bool) {
-	return f[ref.Name], f[ref.Name] != nil
 }
 
 // noTemplates is for policies that create no objects.
@@ -101,11 +91,10 @@ func newScene(t *testing.T, api http.Handler) *scene {
 	tracker := status.NewTracker(w, s.clock, statuses)
 	queue := NewQueue(w, tracker, s.clock)
 	t.Cleanup(queue.Stop)
-	s.budgets, s.fleets = budgets{}, fleets{}
 	st := status.NewWriter(status.Options{World: w, Tracker: tracker, Health: status.NewAdapterHealth(), Targets: queue,
 		Actuators: Actuators{},
 		Client:    s.client, Metrics: statuses, Clock: s.clock})
-	s.Loop = New(Options{World: w, Queue: queue, Rollouts: NewRollouts(w, queue, s.fleets, s.budgets, s.clock), Writer: writer,
+	s.Loop = New(Options{World: w, Queue: queue, Writer: writer,
 		Batches: apply.NewBatches(st.RecordBatch), Tracker: tracker, Status: st, Templates: noTemplates{}, Keeper: noTemplates{}, Metrics: m,
 		Savings: savings.NewBook(s.clock, savings.Rates{}, func(workload.Policy) bool { return false }), Clock: s.clock, Workers: 2})
 	k := worldtest.Kind(t, worldtest.Deployments)

@@ -91,14 +91,13 @@ func (l *Loop) policyChanged(now *world.Snapshot, c world.PolicyChange) {
 	if c.New == nil {
 		l.timer.Set(key{policy: c.ID}, time.Time{})
 		l.batches.Forget(c.ID)
-		l.rollouts.Forget(c.ID)
-		l.orders.forget(c.ID)
+		l.wave.ForgetPolicy(c.ID)
 		l.status.Forget(c.ID)
 		l.opts.Savings.ForgetPolicy(c.ID)
 		l.metrics.forgetPolicy(c.ID)
 	} else {
 		if c.Old != nil && c.Old.Object.GetGeneration() != c.New.Object.GetGeneration() {
-			l.orders.forget(c.ID) // the new form may have different waves
+			l.wave.ForgetPolicy(c.ID) // the new form may have different waves
 		}
 		l.tracker.Dirty(c.ID)
 	}
@@ -117,7 +116,7 @@ func (l *Loop) resumeBatches(p *world.Policy) {
 	if !p.Kind.ActsOnTargets() {
 		return
 	}
-	l.orders.resume(p)
+	l.wave.Resume(p)
 	for _, b := range []struct {
 		batch     *v1alpha1.BatchStatus
 		direction workload.Direction
@@ -195,11 +194,7 @@ func (l *Loop) NamespaceChanged(name string) {
 func (l *Loop) followFreezes(ctx context.Context) {
 	changed := l.world.Listen()
 	for {
-		l.frozen.Range(func(ref, _ any) bool {
-			l.frozen.Delete(ref) // delete before queueing, so a target that begins to wait again stays in the map
-			l.queue.Add(ref.(workload.Ref))
-			return true
-		})
+		l.freeze.Release(l.Add)
 		select {
 		case <-ctx.Done():
 			return

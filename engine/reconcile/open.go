@@ -4,59 +4,36 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/status"
-	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/reconcile/gate"
 )
 
-// open extends the bounds of a target's autoscalers to its next count. If ok is false, the target must not be written
-// now and is tried again.
-func (l *Loop) open(ctx context.Context, ref workload.Ref, v *decide.Verdict, s sent) (ok bool, err error) {
-	for _, g := range decide.Openings(l.world.Snapshot(), v, s.at) {
-		if ok, err := l.openOne(ctx, ref, v, &g, s); !ok {
-			return false, err
+// open extends the bounds of a target's autoscalers to its next count. It returns nil if the target may be written now.
+// Otherwise it returns the end of the target's write.
+func (l *Loop) open(ctx context.Context, w *gate.Write) *gate.End {
+	for _, g := range decide.Openings(l.world.Snapshot(), w.Verdict, w.Now) {
+		if end := l.openOne(ctx, &gate.Write{Ref: g.Kind.Ref(g.Object), Verdict: &g, Now: w.Now}); end != nil {
+			return end
 		}
 	}
-	return true, nil
+	return nil
 }
 
 // openOne extends the bounds of one autoscaler. It does not write a contested autoscaler whose pause is not over, and
-// returns true.
-func (l *Loop) openOne(ctx context.Context, ref workload.Ref, v, g *decide.Verdict, s sent) (ok bool, err error) {
-	governor, sum := g.Kind.Ref(g.Object), digest(g.Result)
-	corrected := g.Result.Corrected || l.drift.Repeated(governor, sum, s.at)
-	if !l.drift.NotBefore(governor, s.at, corrected).IsZero() {
-		return true, nil
+// returns nil. It also returns nil if a webhook undoes the write, and the target is written anyway.
+func (l *Loop) openOne(ctx context.Context, w *gate.Write) *gate.End {
+	end, wait := l.openings.Pass(ctx, w, l.patch)
+	switch {
+	case end.Outcome == apply.Applied:
+		l.announce(w.Ref, w.Verdict)
+		return nil
+	case end.Outcome == apply.Unchanged, end.Outcome == gate.NotSent && wait.Err == nil:
+		return nil
+	case end.Outcome == gate.NotSent:
+		return &gate.End{Err: wait.Err}
+	case end.IsFailure():
+		end.Err = fmt.Errorf("open %s to the new count: %w", w.Ref, end.Err)
 	}
-	if err := l.keeper.PutFinalizer(ctx, g.Kind); err != nil {
-		l.giveBack(ref, s)
-		l.count(ref, v, status.Outcome{Failure: err.Error()})
-		return false, err
-	}
-	l.unseen.begin(governor, g.Object.ResourceVersion)
-	result, err := l.patch(ctx, governor, g)
-	switch result {
-	case apply.Applied:
-		l.announce(governor, g)
-		l.drift.Wrote(governor, sum, s.at)
-		if corrected {
-			l.drift.Corrected(governor, s.at, "")
-		}
-	case apply.Unchanged: // a webhook undoes the write, but the target is written anyway
-		l.drift.Wrote(governor, sum, s.at)
-		l.drift.RecordReverted(governor, s.at)
-	case apply.Refused, apply.Failed:
-		l.giveBack(ref, s)
-		if apierrors.IsForbidden(err) {
-			l.keeper.Forbidden(g.Kind)
-		}
-		return false, l.failed(ref, v, s, result, fmt.Errorf("open %s to the new count: %w", governor, err))
-	default:
-		l.giveBack(ref, s)
-		return false, errBehind
-	}
-	return true, nil
+	return &end
 }

@@ -16,6 +16,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/reconcile/gate"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 	"flyball.dev/flyball/test/worldtest"
@@ -31,9 +32,9 @@ func TestBoundsAreLoweredBeforeTheTarget(t *testing.T) {
 		status  string
 	}{
 		{http.StatusOK, nil, []string{"horizontalpodautoscalers", "deployments"}, ""},
-		{http.StatusForbidden, errQueued, []string{"horizontalpodautoscalers"},
+		{http.StatusForbidden, gate.ErrQueued, []string{"horizontalpodautoscalers"},
 			"open HorizontalPodAutoscaler.autoscaling/shop/web to the new count"},
-		{http.StatusConflict, errBehind, []string{"horizontalpodautoscalers"}, ""},
+		{http.StatusConflict, gate.ErrBehind, []string{"horizontalpodautoscalers"}, ""},
 	} {
 		t.Run(fmt.Sprint(tc.answer), func(t *testing.T) {
 			var written []string
@@ -64,7 +65,7 @@ func TestBoundsAreLoweredBeforeTheTarget(t *testing.T) {
 				return
 			}
 			answer, written = http.StatusOK, nil
-			s.obstacles.Leave(ref)
+			s.obstacle.Withdraw(ref)
 			if err := s.process(t.Context(), ref); err != nil || len(written) != 2 {
 				t.Errorf("once it can be opened, %v are written: %v", written, err)
 			}
@@ -140,6 +141,7 @@ func TestOpeningPutsTheFinalizerOnTheAdapter(t *testing.T) {
 		api, keeper := &answering{}, &finalizers{err: failing}
 		s := newScene(t, api)
 		s.keeper = keeper
+		s.setGates()
 		ref := s.halve(t)
 		err := s.process(t.Context(), ref)
 		if !slices.Contains(keeper.put, "HorizontalPodAutoscaler") || !errors.Is(err, failing) {
@@ -166,7 +168,7 @@ func TestContestedAutoscalersAreOpenedAfterPauses(t *testing.T) {
 	ref := s.halve(t)
 	tries := 60
 	for range tries { // ten minutes
-		s.obstacles.Leave(ref)
+		s.obstacle.Withdraw(ref)
 		_ = s.process(t.Context(), ref) // the write is refused
 		s.clock.Step(10 * time.Second)
 	}

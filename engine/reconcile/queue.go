@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/reconcile/gate"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -25,10 +26,10 @@ type Queue struct {
 	queue   workqueue.TypedRateLimitingInterface[workload.Ref]
 	timer   *timer
 	// lagging gives the pauses after errBehind, while the watch has not delivered an object's current form.
-	lagging   workqueue.TypedRateLimiter[workload.Ref]
-	obstacles *obstacles
-	// orders keeps the targets that wait for waves.
-	orders *orders
+	lagging workqueue.TypedRateLimiter[workload.Ref]
+	// obstacle and wave are the gates that keep targets in an order.
+	obstacle *gate.Obstacle
+	wave     *gate.Wave
 	// started becomes true when the Loop begins, after all targets were queued.
 	started atomic.Bool
 }
@@ -36,10 +37,10 @@ type Queue struct {
 // NewQueue returns an empty Queue. clock is the clock for decisions.
 func NewQueue(w *world.World, tracker *status.Tracker, clock clock.WithTicker) *Queue {
 	q := &Queue{
-		world: w, tracker: tracker, timer: newTimer(clock), orders: &orders{}, lagging: newBackoff(behindMin, retryMax),
+		world: w, tracker: tracker, timer: newTimer(clock), wave: gate.NewWave(tracker.Dirty), lagging: newBackoff(behindMin, retryMax),
 		queue: workqueue.NewTypedRateLimitingQueue(newBackoff(retryMin, retryMax)),
 	}
-	q.obstacles = newObstacles(retryMin, retryMax, q.queue.AddAfter)
+	q.obstacle = gate.NewObstacle(retryMin, retryMax, q.queue.AddAfter, q.addRelatives)
 	q.timer.setBack = q.decideAll
 	return q
 }
@@ -51,9 +52,25 @@ func (q *Queue) Add(refs ...workload.Ref) {
 	}
 }
 
+// AddAfter queues a target after a pause.
+func (q *Queue) AddAfter(ref workload.Ref, pause time.Duration) { q.queue.AddAfter(ref, pause) }
+
+// SetDeadline queues a target at an instant, beside the instant of its own decision. A zero instant removes the
+// deadline.
+func (q *Queue) SetDeadline(ref workload.Ref, at time.Time) {
+	q.timer.Set(key{target: ref, deadline: true}, at)
+}
+
+// addRelatives queues the autoscalers and the scale target of a target, because they may wait for its write.
+func (q *Queue) addRelatives(ref workload.Ref) {
+	for _, r := range gate.RelativesOf(q.world.Snapshot(), ref) {
+		q.queue.Add(r.Ref)
+	}
+}
+
 // Retry queues every object of a kind without the pauses of earlier failures, because the API server answers again.
 func (q *Queue) Retry(k *world.Kind) {
-	q.obstacles.ForgetKind(k.GroupKind)
+	q.obstacle.ForgetKind(k.GroupKind)
 	k.Live.Range(func(obj *workload.Object) bool {
 		ref := k.Ref(obj)
 		q.queue.Forget(ref)
@@ -75,7 +92,7 @@ func (q *Queue) decideAll() {
 
 // Arrived marks a new object as pending under the policies that select it.
 func (q *Queue) Arrived(ref workload.Ref) {
-	q.orders.arrived(ref)
+	q.wave.Arrived(ref)
 	s := q.world.Snapshot()
 	k, obj := s.Kind(ref.GroupKind), s.Object(ref)
 	if k == nil || obj == nil {
@@ -100,7 +117,7 @@ func (q *Queue) SetTransition(id workload.Policy, at time.Time) { q.timer.Set(ke
 func (q *Queue) FireDue() { q.timer.fireDue(q.fire) }
 
 // Open implements status.Targets.
-func (q *Queue) Open(id workload.Policy) ([]decide.Hold, int) { return q.orders.Open(id) }
+func (q *Queue) Open(id workload.Policy) ([]decide.Hold, int) { return q.wave.Open(id) }
 
 // fire handles due instants. It first records the transitions that have begun, then marks the due targets as pending
 // and queues them, and only then requests status writes. So no status counts a target as settled before the target is

@@ -16,6 +16,8 @@ import (
 type key struct {
 	target workload.Ref
 	policy workload.Policy
+	// deadline is true for a second instant of the target, beside that of its decision.
+	deadline bool
 }
 
 // timer is a heap of instants at which an answer can change, at most one for each key. A single timer waits for the

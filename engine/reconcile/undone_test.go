@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -32,10 +33,11 @@ func TestWritesWithoutEffectAreNotRepeatedOnEveryEdit(t *testing.T) {
 	if got := patches.Load(); got != 1 {
 		t.Errorf("%d patches were sent, want 1", got)
 	}
-	if got := s.drift.Writer(webs(1)); got != admissionWebhook {
+	const admissionWebhook = "an admission webhook"
+	if got := s.contest.Writer(webs(1)); got != admissionWebhook {
 		t.Errorf("contested with %q, want %q", got, admissionWebhook)
 	}
-	for i, pause := range pauses[1:] {
+	for i, pause := range []time.Duration{15 * time.Second, time.Minute} {
 		s.clock.Step(pause)
 		for range 5 {
 			if err := s.process(t.Context(), webs(1)); err != nil {

@@ -12,10 +12,10 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Decided implements target.Actuator. Rounds look at all targets, whatever was decided.
-func (l *Loop) Decided(workload.Ref, *decide.Verdict) {}
+// Decided implements reconcile.Actuator. Rounds look at all targets, whatever was decided.
+func (l *Loop) Decided(ref workload.Ref, v *decide.Verdict) { l.rollouts.Decided(ref, v) }
 
-// Mark implements target.Actuator. It adds the state of tuning to the results of tuning policies.
+// Mark implements reconcile.Actuator. It adds the state of tuning to the results of tuning policies.
 func (l *Loop) Mark(ref workload.Ref, opinions []decide.Opinion, results []status.TargetResult) {
 	n := l.book.noteOf(ref)
 	for i := range results {
@@ -33,9 +33,10 @@ func (l *Loop) Mark(ref workload.Ref, opinions []decide.Opinion, results []statu
 			r.State = status.Awake
 		}
 	}
+	l.rollouts.Mark(ref, results)
 }
 
-// Report implements target.Actuator. The fault is that of a policy's source of usage.
+// Report implements reconcile.Actuator. The fault is that of a policy's source of usage.
 func (l *Loop) Report(p *world.Policy, obj policy.Object) (reason, message string) {
 	if p.Tuner == nil {
 		return "", ""
@@ -44,8 +45,8 @@ func (l *Loop) Report(p *world.Policy, obj policy.Object) (reason, message strin
 	return l.book.unmeasured(p.Policy.Policy)
 }
 
-// ChangedOn implements target.Actuator: changes of pods are those of package resize.
+// ChangedOn implements reconcile.Actuator: changes of pods are those of package resize.
 func (l *Loop) ChangedOn(schema.GroupKind) int { return 0 }
 
-// Leftover implements target.Actuator: changes of pods are those of package resize.
+// Leftover implements reconcile.Actuator: changes of pods are those of package resize.
 func (l *Loop) Leftover(*world.Policy) string { return "" }

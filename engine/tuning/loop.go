@@ -19,6 +19,7 @@ import (
 
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/tuning/resize"
 	"flyball.dev/flyball/engine/workers"
@@ -58,18 +59,25 @@ type Callbacks struct {
 	// Requeue queues targets for a new decision. Dirty queues the status of a policy.
 	Requeue func(refs ...workload.Ref)
 	Dirty   func(workload.Policy)
-	// Waiting returns the reason why tuned values are not written to a target, or "".
-	Waiting func(workload.Ref) string
-	// Held returns the PodDisruptionBudget, LimitRange or ResourceQuota that holds the target up, as the same text as
-	// Waiting returns, or "".
-	Held func(workload.Ref) string
-	// Rollouts returns three numbers of a policy's targets: targets that roll out tuned values, targets that wait for
-	// other targets, and targets whose roll-out is late.
-	Rollouts func(workload.Policy) (running, waiting, late int)
-	// SetTargets receives the numbers of tuned targets of all policies.
-	SetTargets func(map[workload.Policy]int)
 	// Fault counts a panic on a target, a fault in Flyball.
 	Fault func()
+}
+
+// Rollouts limits the targets that restart pods for tuned values at the same time.
+type Rollouts interface {
+	// Decided records a decision about a target. Mark marks a target as failed if its roll-out takes too long.
+	Decided(ref workload.Ref, v *decide.Verdict)
+	Mark(ref workload.Ref, results []status.TargetResult)
+	// Waiting returns the reason why tuned values are not written to a target, or "".
+	Waiting(workload.Ref) string
+	// Held returns the PodDisruptionBudget, LimitRange or ResourceQuota that holds the target up, as the same text as
+	// Waiting returns, or "".
+	Held(workload.Ref) string
+	// Counts returns three numbers of a policy's targets: targets that roll out tuned values, targets that wait for
+	// other targets, and targets whose roll-out is late.
+	Counts(workload.Policy) (running, waiting, late int)
+	// SetTargets receives the numbers of tuned targets of all policies.
+	SetTargets(map[workload.Policy]int)
 }
 
 // Options configure a Loop.
@@ -104,6 +112,7 @@ type Loop struct {
 	resized  Resized
 	meter    Meter
 	store    *Store
+	rollouts Rollouts
 	audience Callbacks
 	metrics  *Metrics
 	// pods is the clock for the age of pods.
@@ -129,9 +138,11 @@ type Loop struct {
 }
 
 // New returns a Loop, which works once it runs.
-func New(w *world.World, m Members, r Resized, meter Meter, store *Store, a Callbacks, metrics *Metrics, opts Options) *Loop {
+func New(w *world.World, m Members, r Resized, rollouts Rollouts, meter Meter, store *Store, a Callbacks, metrics *Metrics,
+	opts Options) *Loop {
 	l := &Loop{
-		opts: opts, world: w, members: m, resized: r, meter: meter, store: store, audience: a, metrics: metrics, pods: opts.PodClock,
+		opts: opts, world: w, members: m, resized: r, rollouts: rollouts, meter: meter, store: store, audience: a, metrics: metrics,
+		pods:     opts.PodClock,
 		subjects: map[workload.Ref]*subject{}, book: newBook(), news: make(chan struct{}, 1),
 		recallers: make(chan struct{}, recallers),
 	}
@@ -178,7 +189,7 @@ func (l *Loop) round(ctx context.Context) {
 	snapshot := l.world.Snapshot()
 	tuned := assign(snapshot)
 	l.book.begin(tuned, snapshot)
-	l.audience.SetTargets(countByPolicy(tuned))
+	l.rollouts.SetTargets(countByPolicy(tuned))
 	needed, measures, acts := tuners(snapshot)
 	l.cleanOrphans(ctx, snapshot, tuned)
 	trouble := l.follow(ctx, needed || l.isLeaving(), acts)
@@ -189,7 +200,7 @@ func (l *Loop) round(ctx context.Context) {
 			l.tidy = l.tidyVerticals(ctx, snapshot, tuned)
 		}
 		l.tell(l.book.end())
-		l.metrics.publish(l.book, l.subjects, l.audience.Rollouts)
+		l.metrics.publish(l.book, l.subjects, l.rollouts.Counts)
 		return
 	}
 	m, ok := l.measure(ctx, tuned, trouble)
@@ -205,7 +216,7 @@ func (l *Loop) round(ctx context.Context) {
 	l.tidy = false
 	l.keepDue(ctx)
 	l.tell(l.book.end())
-	l.metrics.publish(l.book, l.subjects, l.audience.Rollouts)
+	l.metrics.publish(l.book, l.subjects, l.rollouts.Counts)
 }
 
 func (l *Loop) tell(ids []workload.Policy) {

@@ -132,7 +132,7 @@ func text(v any) string {
 
 // heldBy returns the PodDisruptionBudget that a target waits for, or "".
 func (l *Loop) heldBy(ref workload.Ref, waiting string) string {
-	if why := l.audience.Held(ref); waiting != "" && waiting == why {
+	if why := l.rollouts.Held(ref); waiting != "" && waiting == why {
 		return why
 	}
 	return ""
@@ -149,7 +149,7 @@ func (l *Loop) markApplied(ref workload.Ref, id workload.Policy, own *decide.Ver
 	h := actual.Of(f.Pods, known)
 	st.Waiting = cmp.Or(pods.Frozen, pods.Turn)
 	if own.Result.Patch != nil {
-		st.Waiting = cmp.Or(own.Gate.Reason, l.audience.Waiting(ref), st.Waiting)
+		st.Waiting = cmp.Or(own.Gate.Reason, l.rollouts.Waiting(ref), st.Waiting)
 	}
 	st.Waiting = cmp.Or(st.Waiting, h.Behind(own, id, st))
 	h.Mark(own, id, st)

@@ -9,8 +9,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// rollout is the progress of the roll-out of some requests.
-type rollout struct {
+// progress is the progress of the roll-out of some requests.
+type progress struct {
 	// since is the time from which the requests are claimed.
 	since time.Time
 	// through is the largest number of pods that were ready with the requests at the same time. moved is the time when that
@@ -21,7 +21,7 @@ type rollout struct {
 
 // look records the pods during the roll-out of requests that are claimed since the instant since. still is the time for
 // which no further pod became ready with the requests. unready has the pods that have the requests and are not ready.
-func (r *rollout) look(f *podplan.Fleet, asked map[workload.Amount]int64, since, now time.Time) (still time.Duration,
+func (r *progress) look(f *podplan.Fleet, asked map[workload.Amount]int64, since, now time.Time) (still time.Duration,
 	unready []*podplan.Pod) {
 	through := 0
 	for _, p := range f.Pods {
@@ -34,13 +34,13 @@ func (r *rollout) look(f *podplan.Fleet, asked map[workload.Amount]int64, since,
 		}
 	}
 	if r.moved.IsZero() || !r.since.Equal(since) || through > r.through {
-		*r = rollout{since: since, through: through, moved: now}
+		*r = progress{since: since, through: through, moved: now}
 	}
 	return now.Sub(r.moved), unready
 }
 
 // again counts the time without a further ready pod from now.
-func (r *rollout) again(now time.Time) { r.moved = now }
+func (r *progress) again(now time.Time) { r.moved = now }
 
 // has reports whether a pod has the requests. Containers that the requests do not name are ignored.
 func has(p *podplan.Pod, asked map[workload.Amount]int64) bool {

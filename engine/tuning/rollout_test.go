@@ -20,7 +20,7 @@ func TestHowLongNothingMoves(t *testing.T) {
 		}
 		return all
 	}
-	var r rollout
+	var r progress
 	for _, look := range []struct {
 		reason         string
 		minute         int

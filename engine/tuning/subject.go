@@ -52,10 +52,10 @@ type subject struct {
 	recalled recalled
 	// unmade is the reason why no VerticalPodAutoscaler could be created for the target; empty: none.
 	unmade string
-	// rollout is the progress of the last roll-out. stuck is the reason why the roll-out does not become ready; empty:
+	// progress is that of the last roll-out. stuck is the reason why the roll-out does not become ready; empty:
 	// none.
-	rollout rollout
-	stuck   string
+	progress progress
+	stuck    string
 	reported
 	announced announced
 	held      held

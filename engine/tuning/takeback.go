@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/tuning/rollout"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -17,23 +17,23 @@ type Refusals interface {
 	Why(ctx context.Context, kind schema.GroupVersionKind, ref workload.Ref, uid string, missing bool, unready []*podplan.Pod) (string, error)
 }
 
-// stuck returns the reason why the roll-out of tuned values does not become ready: for apply.RolloutTime no further pod
+// stuck returns the reason why the roll-out of tuned values does not become ready: for rollout.Longest no further pod
 // became ready with the requests, and the cluster reports a cause. It returns "" if the roll-out is complete, goes on,
 // or is not blocked, for example while it is paused.
 func (l *Loop) stuck(ctx context.Context, s *world.Snapshot, ref workload.Ref, x *subject, f *podplan.Fleet) string {
 	k, obj := s.Kind(ref.GroupKind), s.Object(ref)
 	if l.opts.Refusals == nil || k == nil || obj == nil || !k.Adapter.KeepsAmounts() || !k.Adapter.SizesPods() || !hasSet(obj, x.policy) {
-		x.rollout = rollout{}
+		x.progress = progress{}
 		return ""
 	}
 	now, is := l.opts.Clock.Now(), k.Adapter.Observe(obj)
 	since, asked := inTemplate(s, ref, x.policy, now)
 	if is.Settled || len(asked) == 0 {
-		x.rollout = rollout{}
+		x.progress = progress{}
 		return ""
 	}
-	still, unready := x.rollout.look(f, asked, since, now)
-	if still < apply.RolloutTime {
+	still, unready := x.progress.look(f, asked, since, now)
+	if still < rollout.Longest {
 		return ""
 	}
 	pods := 0
@@ -45,7 +45,7 @@ func (l *Loop) stuck(ctx context.Context, s *world.Snapshot, ref workload.Ref, x
 		l.opts.Log.Error(err, "Failed to read why a roll-out of requests does not become ready", "target", ref.String())
 		return ""
 	}
-	x.rollout.again(now)
+	x.progress.again(now)
 	return why
 }
 

@@ -18,24 +18,27 @@ import (
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/pods/cost"
 	"flyball.dev/flyball/engine/reconcile"
+	"flyball.dev/flyball/engine/reconcile/gate"
 	"flyball.dev/flyball/engine/tuning"
 	"flyball.dev/flyball/engine/tuning/constraints"
 	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/tuning/resize"
+	"flyball.dev/flyball/engine/tuning/rollout"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // measureTime is the time limit of one measurement.
 const measureTime = 15 * time.Second
 
-// actuators returns the components that act on the pods and requests of targets, and the roll-outs that limit them.
+// actuators returns the components that act on the pods and requests of targets, and the gates that they add to the gates of
+// a write.
 func (b base) actuators(o pods.Options, queue *reconcile.Queue, metadatas metadata.Interface, writer *apply.Writer,
-	finalizers *adapters.Finalizers) (*reconcile.Rollouts, reconcile.Actuators, error) {
+	finalizers *adapters.Finalizers) (reconcile.Actuators, []gate.Gate, error) {
 	fault := b.metrics.target.CountFault
 	members := pods.New(o)
 	budgets := constraints.NewBudgets(constraints.BudgetOptions{Watches: o.Watches, Members: members, Pods: metadatas, Again: queue.Add,
 		Log: o.Log})
-	rollouts := reconcile.NewRollouts(b.world, queue, members, budgets, b.opts.Clock)
+	rollouts := rollout.New(b.world, queue, members, budgets, b.opts.Clock)
 	costs := cost.New(b.world, members, writer, cost.Callbacks{Requeue: queue.Add, Dirty: b.tracker.Dirty, Fault: fault}, finalizers,
 		b.metrics.cost, b.log)
 	client, err := discovery.NewDiscoveryClientForConfig(b.config)
@@ -50,7 +53,7 @@ func (b base) actuators(o pods.Options, queue *reconcile.Queue, metadatas metada
 		return nil, nil, err
 	}
 	asked, err := b.idle(queue)
-	return rollouts, reconcile.Actuators{costs, resizes, tuned, asked}, err
+	return reconcile.Actuators{costs, resizes, tuned, asked}, []gate.Gate{rollouts}, err
 }
 
 // tellKept sends an event about a pod that keeps requests of Flyball.
@@ -61,7 +64,7 @@ func (b base) tellKept(p *podplan.Pod, why string) {
 }
 
 // tuning returns the loop that learns from pod usage.
-func (b base) tuning(members *pods.Members, resizes *resize.Loop, rollouts *reconcile.Rollouts, queue *reconcile.Queue,
+func (b base) tuning(members *pods.Members, resizes *resize.Loop, rollouts *rollout.Gate, queue *reconcile.Queue,
 	budgets *constraints.Budgets, nodes *constraints.Nodes) (*tuning.Loop, error) {
 	meter, err := measure.NewMetrics(b.config, measureTime)
 	if err != nil {
@@ -80,9 +83,8 @@ func (b base) tuning(members *pods.Members, resizes *resize.Loop, rollouts *reco
 		return nil, fmt.Errorf("make the client of usage checkpoints: %w", err)
 	}
 	store := &tuning.Store{Client: uncached, Kinds: func(ref workload.Ref) *decide.Kind { return b.world.Snapshot().Kind(ref.GroupKind) }}
-	return tuning.New(b.world, members, resizes, meter, store,
-		tuning.Callbacks{Requeue: queue.Add, Dirty: b.tracker.Dirty, Waiting: rollouts.Waiting, Held: rollouts.Held,
-			Rollouts: rollouts.Counts, SetTargets: rollouts.SetTargets, Fault: b.metrics.target.CountFault},
+	return tuning.New(b.world, members, resizes, rollouts, meter, store,
+		tuning.Callbacks{Requeue: queue.Add, Dirty: b.tracker.Dirty, Fault: b.metrics.target.CountFault},
 		b.metrics.tuning, tuning.Options{Clock: b.opts.Clock, PodClock: b.opts.PodClock,
 			NoNewPods: !b.opts.Webhook.Enabled || !b.opts.Webhook.Pods, Resolution: b.opts.UsageResolution,
 			Recorder: server, Verticals: verticals, Budgets: budgets, Nodes: nodes,

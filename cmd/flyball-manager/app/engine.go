@@ -17,6 +17,7 @@ import (
 	"flyball.dev/flyball/engine/controller/policies"
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/reconcile"
+	"flyball.dev/flyball/engine/reconcile/gate"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/template"
 	"flyball.dev/flyball/engine/world"
@@ -81,11 +82,11 @@ func addEngine(mgr ctrl.Manager, b base, pods pods.Options) error {
 		return fmt.Errorf("make the client for metadata: %w", err)
 	}
 	queue, finalizers := reconcile.NewQueue(w, b.tracker, clock), adapters.NewFinalizers(cached)
-	rollouts, actuators, err := b.actuators(pods, queue, metadatas, writer, finalizers)
+	actuators, gates, err := b.actuators(pods, queue, metadatas, writer, finalizers)
 	if err != nil {
 		return err
 	}
-	templates := template.NewKeeper(w, objects, m.target, b.recorder, log, reconcile.ErrSoon)
+	templates := template.NewKeeper(w, objects, m.target, b.recorder, log, gate.ErrSoon)
 	policies := &policies.Controllers{World: w, Client: cached, Clock: clock, Remover: templates, Objects: metadatas, Started: queue.Started,
 		Leftover: actuators.Leftover, Delay: b.tracker.Delay}
 	health := status.NewAdapterHealth()
@@ -99,7 +100,7 @@ func addEngine(mgr ctrl.Manager, b base, pods pods.Options) error {
 	}
 	statuses := status.NewWriter(status.Options{World: w, Tracker: b.tracker, Health: health, Targets: queue, Actuators: actuators,
 		Client: cached, Recorder: b.recorder, Metrics: m.status, Clock: clock, Enforcement: b.enforcement, Log: log})
-	loop := reconcile.New(reconcile.Options{World: w, Queue: queue, Rollouts: rollouts, Actuators: actuators, Writer: writer,
+	loop := reconcile.New(reconcile.Options{World: w, Queue: queue, Actuators: actuators, Gates: gates, Writer: writer,
 		Batches: apply.NewBatches(statuses.RecordBatch), Tracker: b.tracker, Status: statuses, Templates: templates, Keeper: adapters,
 		Metrics: m.target, Savings: m.savings, Clock: clock, Workers: b.opts.Workers, Log: log})
 	if err := b.addControllers(mgr, policies, adapters, loop); err != nil {

@@ -24,6 +24,7 @@ import (
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/tuning/rollout"
 	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -61,7 +62,7 @@ type Keeper interface {
 type Turns interface {
 	// TakeRestart asks whether a target may restart pods by changes in place now. waits is the reason to wait, or "". A
 	// waiting target is decided again once it may go on.
-	TakeRestart(ctx context.Context, ref workload.Ref, id workload.Policy, need apply.Need) (waits string)
+	TakeRestart(ctx context.Context, ref workload.Ref, id workload.Policy, need rollout.Need) (waits string)
 	// LookRestart records the progress of a target; it is called before TakeRestart. settled is true if no pod of the
 	// target is being restarted or has still to be restarted.
 	LookRestart(ref workload.Ref, settled bool)
@@ -398,7 +399,7 @@ func (l *Loop) takeTurn(ctx context.Context, ref workload.Ref, claim workload.Cl
 	if !slices.ContainsFunc(plan.Changes, restarts) {
 		return ""
 	}
-	return l.opts.Turns.TakeRestart(ctx, ref, claim.By, apply.Need{Since: claim.Since, Memory: plan.MoreMemory})
+	return l.opts.Turns.TakeRestart(ctx, ref, claim.By, rollout.Need{Since: claim.Since, Memory: plan.MoreMemory})
 }
 
 func wantOf(all map[string]workload.Allocation) podplan.Sizes {

@@ -9,10 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/policy/selector"
+	"flyball.dev/flyball/engine/tuning/rollout"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -51,7 +51,7 @@ func (underTest) Trouble() string                                 { return "" }
 // looked is a Turns that records the settled values of all calls of LookRestart.
 type looked struct{ settled []bool }
 
-func (*looked) TakeRestart(context.Context, workload.Ref, workload.Policy, apply.Need) string {
+func (*looked) TakeRestart(context.Context, workload.Ref, workload.Policy, rollout.Need) string {
 	return ""
 }
 func (l *looked) LookRestart(_ workload.Ref, settled bool) { l.settled = append(l.settled, settled) }

@@ -1,4 +1,4 @@
-package reconcile
+package gate
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -35,15 +36,19 @@ const (
 	untriedPause = time.Second
 )
 
-// obstacles schedules writes so that failing or hanging writes do not delay others. A waiting target blocks no
-// worker. The targets of a kind in a namespace form a lane, which has few writes in flight until some succeed.
+// Obstacle lets a write through unless writes of its kind in its namespace fail or hang. So they do not delay others. A
+// waiting target blocks no worker. The targets of a kind in a namespace form a lane, which has few writes in flight until some succeed.
 // Targets that failed for the same reason form a group with one probe: only one of them is tried, after growing
 // pauses. When the probe succeeds, the other targets return to the lane.
-type obstacles struct {
+type Obstacle struct {
 	shortest, longest time.Duration
 	// queueAfter queues a target after a pause.
 	queueAfter func(workload.Ref, time.Duration)
 	limiter    *rate.Limiter
+	// failing is called for a target that begins to count as failed.
+	failing func(workload.Ref)
+	// Log receives the first failure of each obstacle.
+	Log logr.Logger
 
 	mu      sync.Mutex
 	groups  map[obstacle]*group
@@ -84,16 +89,18 @@ type member struct {
 	let, counted, left bool
 }
 
-func newObstacles(shortest, longest time.Duration, queueAfter func(workload.Ref, time.Duration)) *obstacles {
-	return &obstacles{
+// NewObstacle returns the gate of the obstacles. The pauses before another try are between shortest and longest. queueAfter
+// queues a target after a pause. failing is called for a target that begins to count as failed.
+func NewObstacle(shortest, longest time.Duration, queueAfter func(workload.Ref, time.Duration), failing func(workload.Ref)) *Obstacle {
+	return &Obstacle{
 		shortest: shortest, longest: longest, queueAfter: queueAfter, limiter: rate.NewLimiter(probesPerSecond, probesPerSecond),
-		groups: map[obstacle]*group{}, targets: map[workload.Ref]*member{},
+		groups: map[obstacle]*group{}, targets: map[workload.Ref]*member{}, failing: failing, Log: logr.Discard(),
 	}
 }
 
-// Enter reports whether a target may be written now. If it may not, why is the obstacle, and failed is true if the
-// target counts as failed. A target that may be written counts as in flight until a call of Passed, Failed or Leave.
-func (o *obstacles) Enter(ref workload.Ref, sum uint64) (why string, failed, ok bool) {
+// ask reports whether a target may be written now. If it may not, why is the obstacle, and failed is true if the
+// target counts as failed. A target that may be written counts as in flight until a call of passed, failed or drop.
+func (o *Obstacle) ask(ref workload.Ref, sum uint64) (why string, failed, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	m := o.targets[ref]
@@ -102,7 +109,7 @@ func (o *obstacles) Enter(ref workload.Ref, sum uint64) (why string, failed, ok 
 		m = nil
 	}
 	if m == nil {
-		m = o.enter(ref, sum)
+		m = o.join(ref, sum)
 	}
 	g := m.group
 	switch {
@@ -118,7 +125,7 @@ func (o *obstacles) Enter(ref workload.Ref, sum uint64) (why string, failed, ok 
 }
 
 // Failing reports whether a target counts as failed, and returns the last error.
-func (o *obstacles) Failing(ref workload.Ref) (why string, failing bool) {
+func (o *Obstacle) Failing(ref workload.Ref) (why string, failing bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if m := o.targets[ref]; m != nil && m.counted {
@@ -135,8 +142,8 @@ func (m *member) answer() string {
 	return "to be tried again: " + m.why
 }
 
-// enter adds a target to its lane. If the lane has room, the target is in flight at once.
-func (o *obstacles) enter(ref workload.Ref, sum uint64) *member {
+// join adds a target to its lane. If the lane has room, the target is in flight at once.
+func (o *Obstacle) join(ref workload.Ref, sum uint64) *member {
 	lane := o.groupOf(obstacle{kind: ref.GroupKind, namespace: ref.Namespace})
 	m := &member{ref: ref, group: lane, sum: sum}
 	o.targets[ref] = m
@@ -150,10 +157,10 @@ func (o *obstacles) enter(ref workload.Ref, sum uint64) *member {
 	return m
 }
 
-// Failed records a failed write and schedules the retry. counted is true if the target now counts as failed: after a
+// failed records a failed write and schedules the retry. counted is true if the target now counts as failed: after a
 // refusal, after its second failure, or after the second failure of the obstacle. first is true for the first counted
 // failure of the obstacle. answer is the message for users.
-func (o *obstacles) Failed(ref workload.Ref, reason string, sum uint64, why string, refusal bool) (answer string, counted, first bool) {
+func (o *Obstacle) failed(ref workload.Ref, reason string, sum uint64, why string, refusal bool) (answer string, counted, first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	m, to := o.targets[ref], o.groupOf(obstacle{ref.GroupKind, ref.Namespace, reason})
@@ -181,7 +188,7 @@ func (o *obstacles) Failed(ref workload.Ref, reason string, sum uint64, why stri
 }
 
 // queueUncounted queues the waiting targets of a lane that do not count as failed yet.
-func (o *obstacles) queueUncounted(lane *group) {
+func (o *Obstacle) queueUncounted(lane *group) {
 	for _, m := range lane.waiting {
 		if !m.left && !m.counted {
 			o.queueAfter(m.ref, 0)
@@ -189,9 +196,9 @@ func (o *obstacles) queueUncounted(lane *group) {
 	}
 }
 
-// Passed records a write that did not fail. The other targets of its former obstacle return to the lane, because the
+// passed records a write that did not fail. The other targets of its former obstacle return to the lane, because the
 // obstacle may be gone.
-func (o *obstacles) Passed(ref workload.Ref) {
+func (o *Obstacle) passed(ref workload.Ref) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	m := o.targets[ref]
@@ -218,7 +225,7 @@ func (o *obstacles) Passed(ref workload.Ref) {
 }
 
 // hurry probes at once two groups with the same obstacle in other namespaces, because it may be gone there too.
-func (o *obstacles) hurry(gone obstacle) {
+func (o *Obstacle) hurry(gone obstacle) {
 	n := 2
 	for _, g := range o.groups {
 		if n == 0 {
@@ -232,8 +239,8 @@ func (o *obstacles) hurry(gone obstacle) {
 	}
 }
 
-// Leave drops a target that was deleted or needs no write.
-func (o *obstacles) Leave(ref workload.Ref) {
+// drop drops a target that was deleted or needs no write.
+func (o *Obstacle) drop(ref workload.Ref) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if m := o.targets[ref]; m != nil {
@@ -242,14 +249,14 @@ func (o *obstacles) Leave(ref workload.Ref) {
 }
 
 // ForgetKind drops every target of a kind.
-func (o *obstacles) ForgetKind(gk schema.GroupKind) {
+func (o *Obstacle) ForgetKind(gk schema.GroupKind) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	maps.DeleteFunc(o.groups, func(at obstacle, _ *group) bool { return at.kind == gk })
 	maps.DeleteFunc(o.targets, func(ref workload.Ref, _ *member) bool { return ref.GroupKind == gk })
 }
 
-func (o *obstacles) groupOf(at obstacle) *group {
+func (o *Obstacle) groupOf(at obstacle) *group {
 	g := o.groups[at]
 	if g == nil {
 		g = &group{obstacle: at, width: fewWrites, credit: enoughFailures}
@@ -262,7 +269,7 @@ func (o *obstacles) groupOf(at obstacle) *group {
 func (g *group) hasRoom() bool { return g.reason == "" && g.trying < min(g.width, g.credit) }
 
 // move moves a target from its group to the end of another group.
-func (o *obstacles) move(m *member, to *group) {
+func (o *Obstacle) move(m *member, to *group) {
 	m.group.size--
 	if m.let {
 		m.group.trying--
@@ -273,7 +280,7 @@ func (o *obstacles) move(m *member, to *group) {
 }
 
 // leave drops a target. If it was in flight, the next target gets its turn.
-func (o *obstacles) leave(m *member) {
+func (o *Obstacle) leave(m *member) {
 	delete(o.targets, m.ref)
 	m.left = true
 	m.group.size--
@@ -286,7 +293,7 @@ func (o *obstacles) leave(m *member) {
 // next lets waiting targets of a group through. A lane lets through as many targets as it has room for. Any other
 // group, and a lane without room or targets in flight, lets one target through after a pause. An empty group is
 // removed.
-func (o *obstacles) next(g *group) {
+func (o *Obstacle) next(g *group) {
 	if g.size == 0 {
 		delete(o.groups, g.obstacle)
 		return
@@ -326,7 +333,7 @@ func (g *group) take() *member {
 }
 
 // let marks a target as in flight and queues it after a pause.
-func (o *obstacles) let(m *member, pause time.Duration) {
+func (o *Obstacle) let(m *member, pause time.Duration) {
 	m.let = true
 	m.group.trying++
 	o.queueAfter(m.ref, pause)

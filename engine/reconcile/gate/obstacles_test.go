@@ -1,4 +1,4 @@
-package reconcile
+package gate
 
 import (
 	"fmt"
@@ -272,15 +272,15 @@ func websIn(namespaces, each int) []workload.Ref {
 const reason = "403 Forbidden"
 
 // refuseThree returns obstacles with three refused targets. The first target is in flight again.
-func refuseThree(t *testing.T) (*obstacles, *asked) {
+func refuseThree(t *testing.T) (*Obstacle, *asked) {
 	t.Helper()
 	q := &asked{}
-	o := newObstacles(time.Second, time.Minute, q.after)
+	o := NewObstacle(time.Second, time.Minute, q.after, nothing)
 	for i := range 3 {
-		if _, _, ok := o.Enter(webs(i), sum); !ok {
+		if _, _, ok := o.ask(webs(i), sum); !ok {
 			t.Fatalf("target %d was not refused yet, and waits", i)
 		}
-		o.Failed(webs(i), reason, sum, "no", true)
+		o.failed(webs(i), reason, sum, "no", true)
 	}
 	if got := q.take(); len(got) != 1 || got[0] != webs(0) {
 		t.Fatalf("let through: %v, want the first", got)
@@ -290,15 +290,15 @@ func refuseThree(t *testing.T) (*obstacles, *asked) {
 
 func TestALeavingTargetPassesItsTurnOn(t *testing.T) {
 	o, q := refuseThree(t)
-	o.Leave(webs(2)) // this target was not in flight
+	o.drop(webs(2)) // this target was not in flight
 	if got := q.take(); len(got) != 0 {
 		t.Fatalf("let through: %v, though another one is under way", got)
 	}
-	o.Leave(webs(0))
+	o.drop(webs(0))
 	if got := q.take(); len(got) != 1 || got[0] != webs(1) {
 		t.Fatalf("let through: %v, want the next", got)
 	}
-	o.Leave(webs(1))
+	o.drop(webs(1))
 	if got := q.take(); len(got) != 0 || len(o.groups) != 0 || len(o.targets) != 0 {
 		t.Errorf("let through: %v; %d groups and %d targets are left", got, len(o.groups), len(o.targets))
 	}
@@ -306,20 +306,20 @@ func TestALeavingTargetPassesItsTurnOn(t *testing.T) {
 
 func TestAnotherChangeIsTriedAtOnce(t *testing.T) {
 	o, q := refuseThree(t)
-	if why, failed, ok := o.Enter(webs(1), sum); ok || !failed || why != "no" {
+	if why, failed, ok := o.ask(webs(1), sum); ok || !failed || why != "no" {
 		t.Errorf("the same change: let through: %t, failed: %t, because %q", ok, failed, why)
 	}
-	if _, _, ok := o.Enter(webs(1), sum+1); !ok {
+	if _, _, ok := o.ask(webs(1), sum+1); !ok {
 		t.Error("another change waits")
 	}
 	if got := q.take(); len(got) != 0 {
 		t.Fatalf("let through: %v, though one is under way", got)
 	}
-	if _, _, ok := o.Enter(webs(0), sum); !ok {
+	if _, _, ok := o.ask(webs(0), sum); !ok {
 		t.Error("the one that was let through waits")
 	}
-	o.Failed(webs(1), reason, sum+1, "no", true)
-	if _, _, ok := o.Enter(webs(0), sum+1); !ok {
+	o.failed(webs(1), reason, sum+1, "no", true)
+	if _, _, ok := o.ask(webs(0), sum+1); !ok {
 		t.Error("the one that was let through waits with another change")
 	}
 	if got := q.take(); len(got) != 1 || got[0] != webs(2) {
@@ -331,12 +331,12 @@ func TestAForgottenKindIsTriedAgain(t *testing.T) {
 	o, q := refuseThree(t)
 	ref := webs(0)
 	ref.Kind = "StatefulSet"
-	o.Enter(ref, sum)
-	o.Failed(ref, reason, sum, "no", true)
+	o.ask(ref, sum)
+	o.failed(ref, reason, sum, "no", true)
 	q.take()
 	o.ForgetKind(webs(0).GroupKind)
 	for i := range 3 {
-		if _, _, ok := o.Enter(webs(i), sum); !ok {
+		if _, _, ok := o.ask(webs(i), sum); !ok {
 			t.Errorf("target %d waits", i)
 		}
 	}
@@ -344,7 +344,7 @@ func TestAForgottenKindIsTriedAgain(t *testing.T) {
 		t.Errorf("another kind was forgotten as well")
 	}
 	o.ForgetKind(webs(0).GroupKind)
-	o.Failed(webs(0), reason, sum, "no", true) // the write was in flight
+	o.failed(webs(0), reason, sum, "no", true) // the write was in flight
 	if got := q.take(); len(got) != 1 || got[0] != webs(0) || len(o.targets) != 2 {
 		t.Errorf("let through: %v, want the one that failed; %d targets are known", got, len(o.targets))
 	}
@@ -352,10 +352,10 @@ func TestAForgottenKindIsTriedAgain(t *testing.T) {
 
 // The second failure of a target or of an obstacle counts; a refusal counts at once.
 func TestTheSecondFailureCounts(t *testing.T) {
-	o := newObstacles(time.Second, time.Minute, (&asked{}).after)
+	o := NewObstacle(time.Second, time.Minute, (&asked{}).after, nothing)
 	fail := func(i int, reason string, refusal bool) (answer string, told, first bool) {
-		o.Enter(webs(i), sum)
-		return o.Failed(webs(i), reason, sum, "no", refusal)
+		o.ask(webs(i), sum)
+		return o.failed(webs(i), reason, sum, "no", refusal)
 	}
 	for _, test := range []struct {
 		target      int
@@ -377,7 +377,7 @@ func TestTheSecondFailureCounts(t *testing.T) {
 			t.Errorf("target %d, %s: %q, told: %t, first: %t", test.target, test.reason, answer, told, first)
 		}
 	}
-	if why, failed, ok := o.Enter(webs(1), sum); ok || !failed || why != "no" {
+	if why, failed, ok := o.ask(webs(1), sum); ok || !failed || why != "no" {
 		t.Errorf("target 1: %q, failed: %t, let through: %t", why, failed, ok)
 	}
 }

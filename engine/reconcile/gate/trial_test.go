@@ -1,11 +1,13 @@
-package reconcile
+package gate
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 
 	"flyball.dev/flyball/engine/workers"
@@ -14,7 +16,7 @@ import (
 
 // trial is a queue whose workers write to an API server that refuses some targets. It runs in simulated time.
 type trial struct {
-	*obstacles
+	*Obstacle
 	queue workqueue.TypedDelayingInterface[workload.Ref]
 	crew  *workers.Crew
 	over  chan struct{}
@@ -36,6 +38,15 @@ type try struct {
 	at  time.Time
 }
 
+// retryMin and retryMax are the limits of the pauses in these tests.
+const retryMin, retryMax = 250 * time.Millisecond, 10 * time.Second
+
+func nothing(workload.Ref) {}
+
+func webs(i int) workload.Ref {
+	return workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: fmt.Sprint("web-", i)}
+}
+
 // sum is the digest of all writes in these tests.
 const sum = 1
 
@@ -48,7 +59,7 @@ func newTrial(refuses func(workload.Ref) string) *trial {
 		passed: map[workload.Ref]time.Time{},
 		takes:  func(workload.Ref) time.Duration { return writeTakes }, underWay: map[string]int{}, over: make(chan struct{}),
 	}
-	s.obstacles, s.crew = newObstacles(retryMin, retryMax, s.queue.AddAfter), workers.NewCrew(defaultWorkers)
+	s.Obstacle, s.crew = NewObstacle(retryMin, retryMax, s.queue.AddAfter, nothing), workers.NewCrew(16)
 	go s.work()
 	return s
 }
@@ -74,7 +85,7 @@ func (s *trial) write(ref workload.Ref) {
 	s.mu.Lock()
 	s.seen[ref] = true
 	s.mu.Unlock()
-	if _, _, ok := s.Enter(ref, sum); !ok {
+	if _, _, ok := s.ask(ref, sum); !ok {
 		return
 	}
 	s.mu.Lock()
@@ -87,10 +98,10 @@ func (s *trial) write(ref workload.Ref) {
 	s.underWay[ref.Namespace]--
 	s.mu.Unlock()
 	if reason != "" {
-		s.Failed(ref, reason, sum, "refused: "+reason, true)
+		s.failed(ref, reason, sum, "refused: "+reason, true)
 		return
 	}
-	s.Passed(ref)
+	s.Obstacle.passed(ref)
 	s.mu.Lock()
 	s.passed[ref] = time.Now()
 	s.mu.Unlock()

@@ -1,23 +1,30 @@
-package reconcile
+package rollout
 
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
-	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/policy/selector"
+	"flyball.dev/flyball/engine/reconcile"
+	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 	"flyball.dev/flyball/test/worldtest"
 )
+
+var another = workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}
 
 var tuned = workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
 
@@ -25,6 +32,38 @@ var tuned = workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
 var restarting = &podplan.Fleet{Own: "flyball", Pods: []*podplan.Pod{{
 	Resize: podplan.Resize{By: "flyball", State: podplan.ResizeInProgress}, Containers: []podplan.Container{{RestartsForMemory: true}},
 }}}
+
+// scene is a Gate with its own world, whose objects are in memory.
+type scene struct {
+	*Gate
+	clock   *clocktesting.FakeClock
+	budgets budgets
+	fleets  fleets
+}
+
+// fleets has the pods of targets, by name.
+type fleets map[string]*podplan.Fleet
+
+func (f fleets) Fleet(ref workload.Ref) (*podplan.Fleet, bool) {
+	return f[ref.Name], f[ref.Name] != nil
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	s := &scene{clock: clocktesting.NewFakeClock(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)), budgets: budgets{}, fleets: fleets{}}
+	w := world.New(selector.Scope{})
+	m, err := status.NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	queue := reconcile.NewQueue(w, status.NewTracker(w, s.clock, m), s.clock)
+	t.Cleanup(queue.Stop)
+	s.Gate = New(w, queue, s.fleets, s.budgets, s.clock)
+	namespaces := &worldtest.Store{}
+	namespaces.Put(&workload.Object{Name: "shop"})
+	w.Update(func(tx *world.Tx) { tx.SetNamespaces(namespaces) })
+	return s
+}
 
 // put adds an object.
 func (s *scene) put(t *testing.T, k *world.Kind, manifest string) {
@@ -72,12 +111,12 @@ func running(name, metadata string, updated int) string {
 // The unsettled targets are the tuned targets that have not settled yet, and the targets whose pods are restarted in
 // place. The policy also writes autoscalers, but they never count, because they have no pods of their own.
 func TestUnsettledTargetsOfAnEarlierManager(t *testing.T) {
-	s := newScene(t, http.NotFoundHandler())
+	s := newScene(t)
 	deployments, autoscalers := s.tune(t)
 	const request = "/spec/template/spec/containers/0/resources/requests/cpu"
 	s.put(t, deployments, running("rolling", tunedBy("Deployment", "rolling", request, tuned), 1))
 	s.put(t, deployments, running("settled", tunedBy("Deployment", "settled", request, tuned), 3))
-	s.put(t, deployments, running("of-another", tunedBy("Deployment", "of-another", request, nights), 1))
+	s.put(t, deployments, running("of-another", tunedBy("Deployment", "of-another", request, another), 1))
 	s.put(t, deployments, running("untouched", "", 1))
 	s.put(t, deployments, running("in-place", "", 3))
 	s.put(t, autoscalers, worldtest.Autoscaler("rolling", "rolling", 2, 9,
@@ -88,7 +127,7 @@ func TestUnsettledTargetsOfAnEarlierManager(t *testing.T) {
 		t.Fatalf("%+v", p)
 	}
 	got := map[string]bool{}
-	for _, turn := range s.rollouts.unsettled(p) {
+	for _, turn := range s.unsettled(p) {
 		got[fmt.Sprintf("%s %s %t", turn.Kind, turn.Name, turn.InPlace)] = true
 	}
 	want := map[string]bool{"Deployment rolling false": true, "Deployment in-place true": true}
@@ -109,19 +148,17 @@ func (budgets) Forget(workload.Ref)             {}
 // While a target waits for a budget, other targets restart pods, one at a time. A policy that no longer acts restores
 // without asking for budgets.
 func TestTargetsWaitingForABudgetHoldNoRolloutPlace(t *testing.T) {
-	s := newScene(t, http.NotFoundHandler())
+	s := newScene(t)
 	s.tune(t)
-	r := s.rollouts
+	r := s.Gate
 	r.SetTargets(map[workload.Policy]int{tuned: 10})
 	s.budgets["a"] = "waits for a budget"
 	named := func(name string) workload.Ref {
-		ref := webs(0)
-		ref.Name = name
-		return ref
+		return workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: name}
 	}
 	for _, step := range []struct{ name, want string }{{"a", "waits for a budget"}, {"b", ""}, {"a", "waits for a budget"},
 		{"c", waitsForOthers}, {"b", ""}} {
-		if got := r.TakeRestart(t.Context(), named(step.name), tuned, apply.Need{}); got != step.want {
+		if got := r.TakeRestart(t.Context(), named(step.name), tuned, Need{}); got != step.want {
 			t.Errorf("%s: %q, want %q", step.name, got, step.want)
 		}
 	}
@@ -132,16 +169,16 @@ func TestTargetsWaitingForABudgetHoldNoRolloutPlace(t *testing.T) {
 		t.Errorf("a %q", got)
 	}
 	r.LookRestart(named("b"), false)
-	if got := r.TakeRestart(t.Context(), named("c"), tuned, apply.Need{}); got != waitsForOthers {
+	if got := r.TakeRestart(t.Context(), named("c"), tuned, Need{}); got != waitsForOthers {
 		t.Errorf("b has not settled, and c %q", got)
 	}
 	r.LookRestart(named("b"), true)
-	if got := r.TakeRestart(t.Context(), named("c"), tuned, apply.Need{}); got != "" {
+	if got := r.TakeRestart(t.Context(), named("c"), tuned, Need{}); got != "" {
 		t.Errorf("b has settled, and c %q", got)
 	}
-	s.clock.Step(apply.RolloutTime)
+	s.clock.Step(Longest)
 	r.LookRestart(named("c"), false)
-	if _, late := r.Late(named("c")); !late || r.TakeRestart(t.Context(), named("b"), tuned, apply.Need{}) != "" {
+	if _, late := r.Late(named("c")); !late || r.TakeRestart(t.Context(), named("b"), tuned, Need{}) != "" {
 		t.Error("restarts that hang hold the others up")
 	}
 	off := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "off", Generation: 1,

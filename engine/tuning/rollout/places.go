@@ -1,4 +1,4 @@
-package apply
+package rollout
 
 import (
 	"maps"
@@ -9,9 +9,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// RolloutTime is the longest time for which a roll-out keeps its place. A longer roll-out is reported as late, and
+// Longest is the longest time for which a roll-out keeps its place. A longer roll-out is reported as late, and
 // others go on.
-const RolloutTime = 10 * time.Minute
+const Longest = 10 * time.Minute
 
 // Need is the urgency of a target's roll-out: a shortage of memory comes first, then the longest wait.
 type Need struct {
@@ -19,17 +19,17 @@ type Need struct {
 	Since  time.Time
 }
 
-// Turn identifies a place in Rollouts: a target and its way of restarting pods. InPlace is false for a roll-out of the
+// Turn identifies a place: a target and its way of restarting pods. InPlace is false for a roll-out of the
 // template, and true for restarts of containers by changes of pods in place.
 type Turn struct {
 	workload.Ref
 	InPlace bool
 }
 
-// Rollouts limits the targets of a policy that restart pods at once. A target needs one place for both ways of
-// restarting. It keeps the place until it has settled, at most for RolloutTime. No caller sleeps: a refused target is
+// Places limit the targets of a policy that restart pods at once. A target needs one place for both ways of
+// restarting. It keeps the place until it has settled, at most for Longest. No caller sleeps: a refused target is
 // queued again once a place is free.
-type Rollouts struct {
+type Places struct {
 	// again queues targets. It is called without the lock.
 	again func(refs ...workload.Ref)
 
@@ -57,14 +57,14 @@ type waiter struct {
 	asked bool
 }
 
-// NewRollouts returns Rollouts without a roll-out. again queues targets.
-func NewRollouts(again func(refs ...workload.Ref)) *Rollouts {
-	return &Rollouts{again: again, running: map[Turn]rollout{}, waiting: map[Turn]waiter{}, resumed: map[workload.Policy]bool{}}
+// NewPlaces returns Places without a roll-out. again queues targets.
+func NewPlaces(again func(refs ...workload.Ref)) *Places {
+	return &Places{again: again, running: map[Turn]rollout{}, waiting: map[Turn]waiter{}, resumed: map[workload.Policy]bool{}}
 }
 
 // Resume restores the roll-outs of an earlier run, once for a policy. unsettled returns the policy's targets that have
 // not settled.
-func (r *Rollouts) Resume(id workload.Policy, now time.Time, unsettled func() []Turn) {
+func (r *Places) Resume(id workload.Policy, now time.Time, unsettled func() []Turn) {
 	r.mu.Lock()
 	known := r.resumed[id]
 	r.mu.Unlock()
@@ -86,7 +86,7 @@ func (r *Rollouts) Resume(id workload.Policy, now time.Time, unsettled func() []
 }
 
 // ask queues targets.
-func (r *Rollouts) ask(turns []Turn) {
+func (r *Places) ask(turns []Turn) {
 	refs := make([]workload.Ref, 0, len(turns))
 	for _, t := range turns {
 		refs = append(refs, t.Ref)
@@ -99,7 +99,7 @@ func (r *Rollouts) ask(turns []Turn) {
 // Take reserves one of a policy's places for a target with its object in a version. If ok is false, the target is
 // queued again when a place is free. took is false if the target has a place already, from an earlier write that may
 // not be visible yet.
-func (r *Rollouts) Take(id workload.Policy, t Turn, version string, need Need, limit int, now time.Time) (took, ok bool) {
+func (r *Places) Take(id workload.Policy, t Turn, version string, need Need, limit int, now time.Time) (took, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if x, runs := r.running[t]; runs && !x.late {
@@ -123,7 +123,7 @@ func (r *Rollouts) Take(id workload.Policy, t Turn, version string, need Need, l
 }
 
 // disrupted returns the targets of a policy with a place.
-func (r *Rollouts) disrupted(id workload.Policy) map[workload.Ref]struct{} {
+func (r *Places) disrupted(id workload.Policy) map[workload.Ref]struct{} {
 	refs := map[workload.Ref]struct{}{}
 	for t, x := range r.running {
 		if x.by == id && !x.late {
@@ -147,14 +147,14 @@ func precedes(a Turn, x waiter, b Turn, y waiter) bool {
 }
 
 // Look records the state of a target. settled is called only if the target has a place, and the version shows its write.
-func (r *Rollouts) Look(t Turn, version string, settled func() bool, now time.Time) {
+func (r *Places) Look(t Turn, version string, settled func() bool, now time.Time) {
 	r.mu.Lock()
 	if w, waits := r.waiting[t]; waits {
 		w.asked = false
 		r.waiting[t] = w
 	}
 	x, runs := r.running[t]
-	late := now.Sub(x.since) >= RolloutTime
+	late := now.Sub(x.since) >= Longest
 	switch {
 	case !runs || x.from != "" && version == x.from:
 		r.mu.Unlock()
@@ -176,7 +176,7 @@ func (r *Rollouts) Look(t Turn, version string, settled func() bool, now time.Ti
 func turnsOf(ref workload.Ref) []Turn { return []Turn{{Ref: ref}, {Ref: ref, InPlace: true}} }
 
 // Late reports whether a target has been restarting pods for too long, and for which policy.
-func (r *Rollouts) Late(ref workload.Ref) (by workload.Policy, late bool) {
+func (r *Places) Late(ref workload.Ref) (by workload.Policy, late bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, t := range turnsOf(ref) {
@@ -189,7 +189,7 @@ func (r *Rollouts) Late(ref workload.Ref) (by workload.Policy, late bool) {
 
 // Looked is called after Look, once the target was handled. If the target has not asked for a place in between, it no
 // longer waits.
-func (r *Rollouts) Looked(t Turn) {
+func (r *Places) Looked(t Turn) {
 	r.mu.Lock()
 	w, waits := r.waiting[t]
 	if !waits || w.asked {
@@ -202,7 +202,7 @@ func (r *Rollouts) Looked(t Turn) {
 }
 
 // Return frees the place of a target whose write did not happen, or that no longer needs a place.
-func (r *Rollouts) Return(t Turn) {
+func (r *Places) Return(t Turn) {
 	r.mu.Lock()
 	x, runs := r.running[t]
 	w, waits := r.waiting[t]
@@ -218,7 +218,7 @@ func (r *Rollouts) Return(t Turn) {
 }
 
 // call queues the next waiting targets if places are free.
-func (r *Rollouts) call(id workload.Policy) {
+func (r *Places) call(id workload.Policy) {
 	r.mu.Lock()
 	next := slices.Collect(maps.Keys(r.waiting))
 	next = slices.DeleteFunc(next, func(t Turn) bool { return r.waiting[t].by != id })
@@ -236,19 +236,19 @@ func (r *Rollouts) call(id workload.Policy) {
 }
 
 // Deadline returns the time from which a target's roll-out is late; zero: it has none.
-func (r *Rollouts) Deadline(ref workload.Ref) (at time.Time) {
+func (r *Places) Deadline(ref workload.Ref) (at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, t := range turnsOf(ref) {
-		if x, runs := r.running[t]; runs && !x.late && (at.IsZero() || x.since.Add(RolloutTime).Before(at)) {
-			at = x.since.Add(RolloutTime)
+		if x, runs := r.running[t]; runs && !x.late && (at.IsZero() || x.since.Add(Longest).Before(at)) {
+			at = x.since.Add(Longest)
 		}
 	}
 	return at
 }
 
 // Waits reports whether a target waits for a place.
-func (r *Rollouts) Waits(t Turn) bool {
+func (r *Places) Waits(t Turn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, waits := r.waiting[t]
@@ -256,7 +256,7 @@ func (r *Rollouts) Waits(t Turn) bool {
 }
 
 // Forget drops a policy that is gone.
-func (r *Rollouts) Forget(id workload.Policy) {
+func (r *Places) Forget(id workload.Policy) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.resumed, id)
@@ -265,7 +265,7 @@ func (r *Rollouts) Forget(id workload.Policy) {
 }
 
 // Counts returns the number of a policy's targets that restart pods, wait for a place, and are late.
-func (r *Rollouts) Counts(id workload.Policy) (running, waiting, late int) {
+func (r *Places) Counts(id workload.Policy) (running, waiting, late int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	overdue, awaited := map[workload.Ref]struct{}{}, map[workload.Ref]struct{}{}

@@ -1,11 +1,11 @@
-package apply_test
+package rollout_test
 
 import (
 	"slices"
 	"testing"
 	"time"
 
-	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/tuning/rollout"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -13,19 +13,19 @@ var rolling = workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"
 
 func named(name string) workload.Ref { return workload.Ref{Namespace: "shop", Name: name} }
 
-func rollOut(name string) apply.Turn { return apply.Turn{Ref: named(name)} }
+func rollOut(name string) rollout.Turn { return rollout.Turn{Ref: named(name)} }
 
-func inPlace(name string) apply.Turn { return apply.Turn{Ref: named(name), InPlace: true} }
+func inPlace(name string) rollout.Turn { return rollout.Turn{Ref: named(name), InPlace: true} }
 
 // asks has the Rollouts under test, and the targets that it has queued again since the last check.
 type asks struct {
-	*apply.Rollouts
+	*rollout.Places
 	again []string
 }
 
 func newAsks() *asks {
 	a := &asks{}
-	a.Rollouts = apply.NewRollouts(func(refs ...workload.Ref) {
+	a.Places = rollout.NewPlaces(func(refs ...workload.Ref) {
 		for _, ref := range refs {
 			a.again = append(a.again, ref.Name)
 		}
@@ -48,7 +48,7 @@ func no() bool  { return false }
 func TestRolloutsInTurn(t *testing.T) {
 	r, now := newAsks(), time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 	take := func(name string, memory bool, since time.Duration) bool {
-		_, ok := r.Take(rolling, rollOut(name), "1", apply.Need{Memory: memory, Since: now.Add(-since)}, 2, now)
+		_, ok := r.Take(rolling, rollOut(name), "1", rollout.Need{Memory: memory, Since: now.Add(-since)}, 2, now)
 		return ok
 	}
 	for _, step := range []struct {
@@ -65,10 +65,10 @@ func TestRolloutsInTurn(t *testing.T) {
 		}
 	}
 	other := workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "other"}
-	if took, ok := r.Take(other, rollOut("elsewhere"), "1", apply.Need{}, 1, now); !took || !ok {
+	if took, ok := r.Take(other, rollOut("elsewhere"), "1", rollout.Need{}, 1, now); !took || !ok {
 		t.Error("policies are in each other's way")
 	}
-	if took, ok := r.Take(other, rollOut("elsewhere"), "1", apply.Need{}, 1, now); took || !ok {
+	if took, ok := r.Take(other, rollOut("elsewhere"), "1", rollout.Need{}, 1, now); took || !ok {
 		t.Error("who asks again, before the watch has the first write, takes a place that it would give back")
 	}
 	r.Look(rollOut("a"), "1", yes, now) // the object as it was before the write
@@ -106,18 +106,18 @@ func TestRolloutsInTurn(t *testing.T) {
 func TestLateRollouts(t *testing.T) {
 	r, now := newAsks(), time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 	take := func(name string) bool {
-		_, ok := r.Take(rolling, rollOut(name), "1", apply.Need{}, 1, now)
+		_, ok := r.Take(rolling, rollOut(name), "1", rollout.Need{}, 1, now)
 		return ok
 	}
 	if !take("slow") || take("next") {
 		t.Fatal("not one at a time")
 	}
-	if at := r.Deadline(named("slow")); !at.Equal(now.Add(apply.RolloutTime)) {
+	if at := r.Deadline(named("slow")); !at.Equal(now.Add(rollout.Longest)) {
 		t.Errorf("late at %s", at)
 	}
-	r.Look(rollOut("slow"), "2", no, now.Add(apply.RolloutTime-1))
+	r.Look(rollOut("slow"), "2", no, now.Add(rollout.Longest-1))
 	r.called(t)
-	r.Look(rollOut("slow"), "2", no, now.Add(apply.RolloutTime))
+	r.Look(rollOut("slow"), "2", no, now.Add(rollout.Longest))
 	r.called(t, "next")
 	if by, late := r.Late(named("slow")); !late || by != rolling || !r.Deadline(named("slow")).IsZero() {
 		t.Error("it is not late")
@@ -135,10 +135,10 @@ func TestLateRollouts(t *testing.T) {
 func TestRolloutsOfAnEarlierRun(t *testing.T) {
 	r, now := newAsks(), time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 	for range 2 {
-		r.Resume(rolling, now, func() []apply.Turn { return []apply.Turn{rollOut("begun")} })
+		r.Resume(rolling, now, func() []rollout.Turn { return []rollout.Turn{rollOut("begun")} })
 	}
 	r.called(t, "begun") // once, and it may have settled meanwhile
-	if _, ok := r.Take(rolling, rollOut("next"), "1", apply.Need{}, 1, now); ok {
+	if _, ok := r.Take(rolling, rollOut("next"), "1", rollout.Need{}, 1, now); ok {
 		t.Error("an earlier run's roll-out does not count")
 	}
 	r.Look(rollOut("begun"), "9", yes, now)
@@ -149,8 +149,8 @@ func TestRolloutsOfAnEarlierRun(t *testing.T) {
 // has one place.
 func TestRestartsInPlaceTakeTurns(t *testing.T) {
 	r, now := newAsks(), time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
-	take := func(turn apply.Turn) bool {
-		_, ok := r.Take(rolling, turn, "", apply.Need{}, 1, now)
+	take := func(turn rollout.Turn) bool {
+		_, ok := r.Take(rolling, turn, "", rollout.Need{}, 1, now)
 		return ok
 	}
 	if !take(rollOut("a")) || take(inPlace("b")) || !take(inPlace("a")) {
@@ -171,10 +171,10 @@ func TestRestartsInPlaceTakeTurns(t *testing.T) {
 	if !take(inPlace("b")) || take(rollOut("c")) {
 		t.Error("b does not come next")
 	}
-	if at := r.Deadline(named("b")); !at.Equal(now.Add(apply.RolloutTime)) {
+	if at := r.Deadline(named("b")); !at.Equal(now.Add(rollout.Longest)) {
 		t.Errorf("late at %s", at)
 	}
-	r.Look(inPlace("b"), "", no, now.Add(apply.RolloutTime))
+	r.Look(inPlace("b"), "", no, now.Add(rollout.Longest))
 	r.called(t, "c")
 	if by, late := r.Late(named("b")); !late || by != rolling || !take(rollOut("c")) {
 		t.Error("restarts that hang hold the others up")

@@ -1,4 +1,4 @@
-package reconcile
+package gate
 
 import (
 	"testing"
@@ -8,13 +8,15 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
+var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+
 func TestDriftSlowsDownToOneAMinute(t *testing.T) {
-	c := newDrift()
-	ref := keyOf(1).target
+	c := NewContest()
+	ref := webs(1)
 	now := noon
 	var corrected []time.Time
 	for now.Before(noon.Add(30 * time.Minute)) {
-		if again := c.NotBefore(ref, now, true); !again.IsZero() {
+		if again := c.notBefore(ref, now, true); !again.IsZero() {
 			if !again.After(now) {
 				t.Fatalf("told at %v to come again at %v", now, again)
 			}
@@ -22,10 +24,10 @@ func TestDriftSlowsDownToOneAMinute(t *testing.T) {
 			continue
 		}
 		name := ""
-		if c.NeedsWriterName(ref, now) {
+		if c.needsWriterName(ref, now) {
 			name = "argocd"
 		}
-		c.Corrected(ref, now, name)
+		c.setCorrected(ref, now, name)
 		corrected = append(corrected, now)
 	}
 	for i := 4; i < len(corrected); i++ {
@@ -37,29 +39,29 @@ func TestDriftSlowsDownToOneAMinute(t *testing.T) {
 		t.Errorf("the other writer is %q, want argocd", got)
 	}
 	last := corrected[len(corrected)-1]
-	if again := c.ContestUntil(ref, last.Add(contestTimeout-time.Second)); !again.Equal(last.Add(contestTimeout)) {
+	if again := c.Until(ref, last.Add(contestTimeout-time.Second)); !again.Equal(last.Add(contestTimeout)) {
 		t.Errorf("before contestTimeout, looks again at %v", again)
 	}
-	c.ContestUntil(ref, last.Add(contestTimeout))
+	c.Until(ref, last.Add(contestTimeout))
 	if got := c.Writer(ref); got != "" {
 		t.Errorf("after contestTimeout the contest with %q goes on", got)
 	}
-	if again := c.NotBefore(ref, last.Add(contestTimeout), true); !again.IsZero() {
+	if again := c.notBefore(ref, last.Add(contestTimeout), true); !again.IsZero() {
 		t.Errorf("after contestTimeout a correction waits until %v", again)
 	}
-	if again := c.NotBefore(ref, last, false); !again.IsZero() {
+	if again := c.notBefore(ref, last, false); !again.IsZero() {
 		t.Errorf("what is no correction waits until %v", again)
 	}
 }
 
 func TestRepeatedWriteCountsAsCorrection(t *testing.T) {
-	c := newDrift()
-	ref, other := keyOf(1).target, keyOf(2).target
+	c := NewContest()
+	ref, other := webs(1), webs(2)
 	nights := workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}
 	asleep, awake := digest(adapter.Result{By: nights, Message: "replicas 3 -> 0"}),
 		digest(adapter.Result{By: nights, Message: "replicas 0 -> 3"})
 	others := digest(adapter.Result{By: workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "weekends"}, Message: "replicas 3 -> 0"})
-	c.Wrote(ref, asleep, noon)
+	c.setWritten(ref, asleep, noon)
 	for _, tc := range []struct {
 		name string
 		ref  workload.Ref
@@ -73,20 +75,20 @@ func TestRepeatedWriteCountsAsCorrection(t *testing.T) {
 		{"that of another policy", ref, others, noon.Add(time.Minute), false},
 		{"that of another target", other, asleep, noon.Add(time.Minute), false},
 	} {
-		if got := c.Repeated(tc.ref, tc.sum, tc.at); got != tc.want {
+		if got := c.repeated(tc.ref, tc.sum, tc.at); got != tc.want {
 			t.Errorf("%s: repeated is %t, want %t", tc.name, got, tc.want)
 		}
 	}
-	c.Wrote(ref, awake, noon.Add(time.Minute))
-	if c.Repeated(ref, asleep, noon.Add(time.Minute)) {
+	c.setWritten(ref, awake, noon.Add(time.Minute))
+	if c.repeated(ref, asleep, noon.Add(time.Minute)) {
 		t.Error("to sleep again after waking repeats nothing")
 	}
-	c.Wrote(other, asleep, noon.Add(2*contestTimeout))
+	c.setWritten(other, asleep, noon.Add(2*contestTimeout))
 	if len(c.wrote) != 1 {
 		t.Errorf("%d writes are remembered, want the one that is not long past", len(c.wrote))
 	}
 	c.Forget(other)
-	if c.Repeated(other, asleep, noon.Add(2*contestTimeout)) {
+	if c.repeated(other, asleep, noon.Add(2*contestTimeout)) {
 		t.Error("a target that is gone is remembered")
 	}
 }
