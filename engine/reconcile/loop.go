@@ -9,7 +9,6 @@ package reconcile
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -44,9 +43,7 @@ type Templates interface {
 
 // Keeper protects adapters from deletion and checks their rights.
 type Keeper interface {
-	// PutFinalizer adds the finalizer to the adapter of a kind, so that the adapter stays while something has to be
-	// restored through it.
-	PutFinalizer(ctx context.Context, k *decide.Kind) error
+	gate.Keeper
 	// Forbidden starts a new check of the adapter's rights after a forbidden write.
 	Forbidden(k *decide.Kind)
 }
@@ -108,29 +105,6 @@ func New(opts Options) *Loop {
 	l.setGates()
 	opts.World.Observe(l)
 	return l
-}
-
-// setGates sets the gates that a write enters one after another. It is sent once it has entered all, and leaves them in
-// reverse.
-func (l *Loop) setGates() {
-	finalizer := &gate.Finalizer{Keeper: l.keeper}
-	l.gates = slices.Concat(
-		gate.Chain{
-			&gate.Verdict{Failing: l.obstacle.Failing, Queue: l.Add}, // the adapter is usable, and no other object comes first
-			l.freeze,   // no freeze refuses it
-			l.wave,     // the waves before its own have changed
-			l.contest,  // no other writer keeps undoing it, or the pause is over
-			l.obstacle, // writes of its kind in its namespace do not fail or hang
-		},
-		l.opts.Gates,
-		gate.Chain{
-			gate.NewBatch(l.world, l.batches), // the batch of its policy has a place
-			finalizer,                         // its adapter stays
-			l.inflight,                        // it is recorded
-			&gate.Relatives{World: l.world, Inflight: l.inflight}, // the autoscalers and the scale target are as at the decision
-		},
-	)
-	l.openings = gate.Chain{l.contest, finalizer, l.inflight}
 }
 
 // defaultWorkers is the number of targets that are processed at once unless the options say otherwise.
