@@ -21,7 +21,7 @@ func (p *Plan) simulate(ctx context.Context, memory *world.Memory, o Options) er
 	plans, errs := make([]Plan, len(worlds)), make([]error, len(worlds))
 	var running sync.WaitGroup
 	for i, w := range worlds {
-		plans[i] = Plan{start: p.start}
+		plans[i] = Plan{start: p.start, by: p.by}
 		own := o
 		if i > 0 {
 			own.Progress = nil // all parts are at about the same instant
@@ -46,7 +46,7 @@ func (p *Plan) simulate(ctx context.Context, memory *world.Memory, o Options) er
 
 // run simulates one part of the world.
 func (p *Plan) run(ctx context.Context, memory *world.Memory, o Options) error {
-	l := newLedger(memory, o)
+	l := newLedger(memory, o, p.by)
 	for write, err := range decide.Writes(memory, p.start, o.To) {
 		if errors.Is(err, decide.ErrRestless) {
 			return fmt.Errorf("%w: the policies named would undo each other for ever; explain the target to see them", err)

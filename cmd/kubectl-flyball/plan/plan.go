@@ -72,7 +72,9 @@ type Plan struct {
 	TimelinesBefore []Timeline `json:"timelinesBefore,omitempty"`
 
 	// all holds the timelines of all targets, in order.
-	all  []Timeline
+	all []Timeline
+	// by has the policies that act on each target.
+	by   map[workload.Ref][]string
 	zone *time.Location
 	// start is the instant at which the simulation begins.
 	start time.Time
@@ -107,6 +109,7 @@ func Make(ctx context.Context, w *source.World, o Options) (*Plan, error) {
 	if memory, err = p.templates(w, memory, o); err != nil {
 		return nil, err
 	}
+	p.by = policies(memory)
 	if err := p.simulate(ctx, memory, o); err != nil {
 		return nil, err
 	}

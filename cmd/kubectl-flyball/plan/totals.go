@@ -13,7 +13,7 @@ import (
 // Totals are the savings of the policies. They are compared with a baseline without policies, in which every target
 // always runs as its owner asks for. A count in the hands of an autoscaler saves and costs nothing.
 type Totals struct {
-	// Targets is the number of targets. Changed is the number of targets with changes.
+	// Targets is the number of targets: the objects on which a policy acts. Changed is the number of targets with changes.
 	Targets int `json:"targets"`
 	Changed int `json:"changed"`
 	// Uncounted is the number of changed targets without replicas, such as CronJobs. The sums do not include them.
@@ -46,6 +46,9 @@ type Timeline struct {
 	ref    workload.Ref
 	totals Totals
 	shares map[string]Totals
+	to     time.Time
+	// policies act on the target, in order.
+	policies []string
 }
 
 // Ref returns the target.
@@ -56,6 +59,55 @@ func (t *Timeline) Totals() Totals { return t.totals }
 
 // Shares returns the savings of the target by policy, for each policy with a value in force at some time.
 func (t *Timeline) Shares() map[string]Totals { return t.shares }
+
+// Saved are replica hours saved in a span of time, by the state in which they are saved.
+type Saved struct {
+	// Asleep are the hours of targets of which nothing runs, and Reduced those of targets of which less runs. Other are the
+	// hours in other states. They are negative while more runs than the owner asks for.
+	Asleep, Reduced, Other float64
+}
+
+// Add adds the hours of other targets.
+func (s *Saved) Add(o Saved) {
+	s.Asleep += o.Asleep
+	s.Reduced += o.Reduced
+	s.Other += o.Other
+}
+
+// All returns the saved replica hours in all states.
+func (s Saved) All() float64 { return s.Asleep + s.Reduced + s.Other }
+
+// Saved returns the replica hours that policies save on the target between two instants.
+func (t *Timeline) Saved(from, to time.Time) (sum Saved) {
+	for i := range t.Steps {
+		s, begin, end := &t.Steps[i], t.Steps[i].At, t.to
+		if i+1 < len(t.Steps) {
+			end = t.Steps[i+1].At
+		}
+		if begin.Before(from) {
+			begin = from
+		}
+		if end.After(to) {
+			end = to
+		}
+		if !begin.Before(end) || s.Replicas == nil {
+			continue
+		}
+		hours := 0.0
+		for _, saving := range s.saved {
+			hours += end.Sub(begin).Hours() * float64(saving.Replicas)
+		}
+		switch {
+		case s.Running <= 0:
+			sum.Asleep += hours
+		case s.Running < 1:
+			sum.Reduced += hours
+		default:
+			sum.Other += hours
+		}
+	}
+	return sum
+}
 
 // Step is the level of a target from an instant on.
 type Step struct {
@@ -99,8 +151,8 @@ type account struct {
 	cpu, memory float64
 }
 
-// newLedger opens an account for every listed target.
-func newLedger(memory *world.Memory, o Options) *ledger {
+// newLedger opens an account for every listed object. by has the policies that act on each target.
+func newLedger(memory *world.Memory, o Options, by map[workload.Ref][]string) *ledger {
 	l := &ledger{memory: memory, options: o, accounts: map[workload.Ref]*account{}}
 	memory.EachObject(func(ref workload.Ref) {
 		obj := memory.Object(ref)
@@ -108,7 +160,7 @@ func newLedger(memory *world.Memory, o Options) *ledger {
 			return
 		}
 		kind := memory.Kind(ref.GroupKind)
-		a := &account{timeline: Timeline{Target: ref.String(), ref: ref}}
+		a := &account{timeline: Timeline{Target: ref.String(), ref: ref, policies: by[ref]}}
 		wanted := kind.Adapter.Observe(obj)
 		a.counted = len(wanted.Components) > 0
 		if len(wanted.Components) == 1 {
@@ -225,6 +277,10 @@ func (l *ledger) close() []Timeline {
 // close returns the timeline of the target. The timeline has the target's sums until the end of the plan.
 func (a *account) close(to time.Time) Timeline {
 	line := a.timeline
+	line.to = to
+	if len(line.Policies()) == 0 {
+		return line
+	}
 	line.totals.Targets = 1
 	if line.changes() {
 		line.totals.Changed = 1

@@ -14,7 +14,6 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/freezes"
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -71,6 +70,9 @@ type Row struct {
 	ref    workload.Ref
 	totals plan.Totals
 	shares map[string]plan.Totals
+	days   []plan.Saved
+	// kept are the replica hours of each day in which only Overrides keep the target awake.
+	kept []float64
 }
 
 // Ref returns the target.
@@ -137,6 +139,8 @@ type Options struct {
 	From, To, Now time.Time
 	Zone          *time.Location
 	Namespace     string
+	// Progress is called with each instant that the simulation reaches. It may be nil.
+	Progress func(at time.Time)
 }
 
 // Of returns the picture of a world.
@@ -149,7 +153,7 @@ func Of(ctx context.Context, w *source.World, o Options) (*Week, error) {
 		return nil, fmt.Errorf("the time from %s to %s is over: a picture shows the time from now on", o.From.Format(time.RFC3339),
 			o.To.Format(time.RFC3339))
 	}
-	p, err := plan.Make(ctx, w, plan.Options{From: start, To: o.To, Now: o.Now, Zone: o.Zone})
+	p, err := plan.Make(ctx, w, plan.Options{From: start, To: o.To, Now: o.Now, Zone: o.Zone, Progress: o.Progress})
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +164,10 @@ func Of(ctx context.Context, w *source.World, o Options) (*Week, error) {
 	k := &Week{From: o.From, To: o.To, Now: o.Now, Zone: o.Zone.String(), Groups: []Group{}, Notes: p.Notes, zone: o.Zone}
 	k.mark()
 	k.Bands = freezes.Of(memory, freezes.Options{From: o.From, To: o.To, Zone: o.Zone, Namespace: o.Namespace}).Entries
-	k.rows(p, policies(memory))
+	k.rows(p)
+	if err := k.addKept(ctx, w, memory, plan.Options{From: start, To: o.To, Now: o.Now, Zone: o.Zone}); err != nil {
+		return nil, err
+	}
 	k.explainEmpty(memory)
 	return k, nil
 }
@@ -180,37 +187,14 @@ func Difference(p *plan.Plan, zone *time.Location) *Week {
 	return k
 }
 
-// policies returns, for each target, the policies that act on it or, through its autoscalers, on its size, in order.
-func policies(memory *world.Memory) map[workload.Ref][]string {
-	all := map[workload.Ref][]string{}
-	memory.EachObject(func(ref workload.Ref) {
-		for _, s := range decide.SizedBy(memory, ref) {
-			all[ref] = append(all[ref], s.Policy.ID.String())
-		}
-	})
-	memory.Policies(func(p *world.Policy) bool {
-		if !p.IsBroken() && p.Kind.ActsOnTargets() {
-			memory.EachTarget(p, func(ref workload.Ref) { all[ref] = append(all[ref], p.ID.String()) })
-		}
-		return true
-	})
-	for _, list := range all {
-		slices.Sort(list)
-	}
-	return all
-}
-
 // rows adds a row for each target of a policy, and for each object on which a policy has left a value.
-func (w *Week) rows(p *plan.Plan, by map[workload.Ref][]string) {
+func (w *Week) rows(p *plan.Plan) {
 	groups := map[string]*Group{}
 	all := p.All()
 	for i := range all {
 		line := &all[i]
 		ref := line.Ref()
-		names := slices.Compact(by[ref])
-		if len(names) == 0 {
-			names = line.Steps[0].By
-		}
+		names := line.Policies()
 		if len(names) == 0 {
 			continue
 		}
@@ -221,7 +205,7 @@ func (w *Week) rows(p *plan.Plan, by map[workload.Ref][]string) {
 			groups[key] = g
 		}
 		g.Rows = append(g.Rows, Row{Target: ref.String(), Kind: ref.Kind, Name: ref.Name, Bars: w.bars(line), ref: ref,
-			totals: line.Totals(), shares: line.Shares()})
+			totals: line.Totals(), shares: line.Shares(), days: w.saved(line), kept: make([]float64, len(w.DayStarts()))})
 		g.Totals.Add(line.Totals())
 		w.Totals.Add(line.Totals())
 	}
