@@ -38,7 +38,7 @@ var _ = Describe("A browser with 2,000 targets", func() {
 	It("gets the rows of a group on demand, and scrolls through all groups", func() {
 		v := visit("alice", "-A", "--offline", manyTargets())
 		rows := func() int { return eval[int](v, `document.querySelectorAll(".group .name a").length`) }
-		Expect(v.text()).To(ContainSubstring("of 2000 targets"))
+		Expect(v.text()).To(ContainSubstring("of 2,000 targets"))
 		Expect(eval[int](v, `document.querySelectorAll(".group").length`)).To(Equal(many))
 		Expect(rows()).To(BeZero())
 		Expect(eval[int](v, `document.querySelectorAll("*").length`)).To(BeNumerically("<", 10_000), "the page is too large to scroll smoothly")

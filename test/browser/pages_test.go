@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	. "github.com/onsi/ginkgo/v2"
@@ -79,6 +80,52 @@ var _ = Describe("A browser", func() {
 		v.do(chromedp.Evaluate(`document.body.append(Object.assign(document.createElement("script"), {text: "window.pwned = 1"}))`, nil))
 		Expect(eval[bool](v, `window.pwned === undefined`)).To(BeTrue(), "a script inside a page runs")
 		Eventually(v.Complaints).Should(ContainElement(ContainSubstring("Content Security Policy")))
+	})
+
+	It("prints the chart from the first page on, with labels apart and whole names", func() {
+		v := visit("alice", "-n", ns)
+		for _, path := range []string{"/", "/?span=day", "/?span=month", "/savings"} {
+			v.do(emulation.SetEmulatedMedia().WithMedia("print"), chromedp.EmulateViewport(718, 1047)) // A4 without its margins
+			v.open(path)
+			Expect(eval[float64](v, `document.querySelector(".chart .row:not(.axis)").getBoundingClientRect().bottom`)).To(
+				BeNumerically("<", 600), path)
+			Expect(eval[bool](v, `[...document.querySelectorAll("form, nav")].every((e) => e.getBoundingClientRect().height === 0)`)).To(
+				BeTrue(), path)
+			Expect(eval[bool](v, `[...document.querySelectorAll(".axis .long, .axis .short")].map((e) => e.getBoundingClientRect()).filter((b) =>
+				b.width > 0).every((b, i, all) => i === 0 || all[i - 1].right <= b.left)`)).To(BeTrue(), path)
+			Expect(eval[bool](v, `[...document.querySelectorAll(".name")].every((e) => e.scrollWidth <= e.clientWidth)`)).To(BeTrue(), path)
+		}
+	})
+
+	It("shows the reason of a bar in one sentence, at the pointer and for the keys", func() {
+		v := visit("alice", "-n", ns)
+		tip := func(g Gomega) (text string) {
+			g.Expect(v.Run(chromedp.Evaluate(`document.querySelector("#tip:not([hidden])")?.textContent ?? ""`, &text))).To(Succeed())
+			return text
+		}
+		v.tabTo(`.group .name a`)
+		Eventually(tip).Should(MatchRegexp(`^Awake \(3 replicas\) from Mon 12:00 until Mon 19:00, because no policy changes it\.$`))
+		v.do(chromedp.KeyEvent(kb.ArrowRight))
+		Eventually(tip).Should(MatchRegexp(`^Asleep \(no replicas\) from Mon 19:00 until Tue 07:00, because of Schedule/` + ns + `/nights\.$`))
+		v.do(chromedp.KeyEvent(kb.Escape))
+		Eventually(tip).Should(BeEmpty())
+		at := eval[[]float64](v, `(({left, top, width, height}) => [left + width * 0.14, top + height / 2])(
+			document.querySelector(".group > .row svg.bars").getBoundingClientRect())`)
+		v.do(chromedp.MouseEvent(input.MouseMoved, at[0], at[1]))
+		Eventually(tip).Should(HavePrefix("Asleep "))
+	})
+
+	It("says that it is live, and that it is not when the connection is lost", func() {
+		v := visit("alice", "-n", ns)
+		live := func(g Gomega) (text string) {
+			g.Expect(v.Run(chromedp.Evaluate(`document.querySelector("#live").textContent`, &text))).To(Succeed())
+			return text
+		}
+		Eventually(live).Should(Equal("live"))
+		v.watched()
+		v.open("/policies")
+		v.do(chromedp.Evaluate(`streams[0].dispatchEvent(new Event("error"))`, nil))
+		Eventually(live).Should(Equal("not followed: no connection"))
 	})
 
 	It("switches the zone, and filters", func() {

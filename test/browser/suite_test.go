@@ -196,7 +196,7 @@ func (v *visitor) hide(hidden bool) {
 // open opens a page and returns the text of its content.
 func (v *visitor) open(path string) string {
 	GinkgoHelper()
-	v.do(chromedp.Navigate(v.address+path), chromedp.WaitVisible("main h1"))
+	v.do(chromedp.Navigate(v.address+path), chromedp.WaitVisible("main h1"), chromedp.Poll(`document.readyState === "complete"`, nil))
 	return v.text()
 }
 

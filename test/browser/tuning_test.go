@@ -13,8 +13,9 @@ var _ = Describe("The page of recommendations", func() {
 	It("shows the recommended requests beside the present ones, with the history as a picture and as text", func() {
 		data := filepath.Join(env.Root, "cmd", "kubectl-flyball", "cli", "testdata")
 		v := visit("alice", "-n", "shop", "--offline", filepath.Join(data, "tuned"), "--usage", filepath.Join(data, "usage", "web.csv"))
-		v.do(chromedp.Click(`nav a[href^="/tuning"]`), chromedp.WaitVisible(`input[name=object]`),
-			chromedp.SendKeys(`input[name=object]`, "deployment/web\r"), chromedp.WaitVisible(`.plot svg`))
+		v.do(chromedp.Click(`nav a[href^="/tuning"]`), chromedp.WaitVisible(`select[name=object]`),
+			chromedp.SetValue(`select[name=object]`, "Deployment.apps/shop/web"), chromedp.Click(`form[aria-label="Recommend"] button`),
+			chromedp.WaitVisible(`.plot svg`))
 		Expect(v.text()).To(And(ContainSubstring("app cpu"), ContainSubstring("864 samples")))
 		Expect(eval[int](v, `document.querySelectorAll(".plot polyline.used").length`)).To(Equal(4))
 		v.do(chromedp.Click(`.plot details summary`))

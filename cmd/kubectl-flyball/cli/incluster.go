@@ -83,7 +83,7 @@ func (v *inClusterVerb) run(ctx context.Context) error {
 				return serve.Options{}, err
 			}
 			o := serve.Options{Now: v.Now, Zone: v.zone, Namespace: namespace, FlyballNamespace: v.flyballNamespace, Live: true,
-				Manager: fieldManager, Rates: rates,
+				ClusterName: "This cluster", Manager: fieldManager, Rates: rates,
 				Load: func(ctx context.Context) (*source.World, error) {
 					return cluster.Load(ctx, source.Query{Namespace: namespace})
 				},

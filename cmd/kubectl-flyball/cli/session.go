@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -200,6 +201,22 @@ func (s *session) cluster() (source.Cluster, error) {
 		return source.Cluster{}, fmt.Errorf("connect to the cluster: %w", err)
 	}
 	return source.Cluster{Client: client, Mapper: mapper, Metadata: objects, FlyballNamespace: s.flyballNamespace}, nil
+}
+
+// clusterName returns the name of the cluster in the kubeconfig. Offline it is empty.
+func (s *session) clusterName() string {
+	if s.offline() {
+		return ""
+	}
+	raw, err := s.config.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return "a cluster"
+	}
+	name := ""
+	if context := raw.Contexts[cmp.Or(*s.config.Context, raw.CurrentContext)]; context != nil {
+		name = context.Cluster
+	}
+	return cmp.Or(*s.config.ClusterName, name, "a cluster")
 }
 
 // requestsPerSecond and requestBurst limit the requests of a verb to the API server.

@@ -75,7 +75,7 @@ func (v *uiVerb) run(ctx context.Context) error {
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	o := serve.Options{Load: load, User: v.user, Now: v.Now, Zone: v.zone, Namespace: namespace, FlyballNamespace: v.flyballNamespace,
-		Live: !v.offline(), Manager: fieldManager, Rates: rates}
+		Live: !v.offline(), Manager: fieldManager, Rates: rates, ClusterName: v.clusterName()}
 	if !v.offline() && !v.readOnly {
 		o.Cluster = v.cluster
 	}

@@ -133,6 +133,25 @@ func (a *Agenda) addRule(r *freeze.Rule) {
 	}
 }
 
+// Next returns the first time after o.From at which a policy begins to deny changes, however far away, or nil.
+func Next(w *world.Memory, o Options) (next *Entry) {
+	for _, r := range w.World().Set().Rules() {
+		if r.Denies() == 0 || r.Enforcement() != v1alpha1.EnforcementDeny || !o.concerns(w, r) {
+			continue
+		}
+		active, _, until := r.Active(o.From)
+		if active && !until.IsZero() {
+			active, _, until = r.Active(until)
+		}
+		if active || until.IsZero() || next != nil && !until.Before(next.Start) {
+			continue
+		}
+		_, _, end := r.Active(until)
+		next = &Entry{Policy: r.ID().String(), Effect: "denies", Actions: r.Denies().Names(), Start: until, End: end, Reason: r.Message().Reason}
+	}
+	return next
+}
+
 // sweep finds the gaps and the overlaps of entries that deny changes.
 func (a *Agenda) sweep() {
 	transitions := []time.Time{a.From, a.To}

@@ -131,18 +131,48 @@ func TestActionsAreOfferedByRights(t *testing.T) {
 		{rights{"patch schedules.flyball.dev in namespace shop"}, act.Offers{}, act.Offers{Pause: "schedule/office-hours"}},
 		{rights{"create freezeexceptions.flyball.dev in namespace shop"}, act.Offers{}, act.Offers{}},
 		{rights{"create freezeexceptions.flyball.dev in namespace shop", "except freezeexceptions.flyball.dev in namespace shop"},
-			act.Offers{Except: "deployment.apps/web", InNamespace: true}, act.Offers{}},
+			act.Offers{Except: "deployment.apps/web"}, act.Offers{}},
 	} {
 		f := act.Offering{Asker: c.rights, World: w, Now: night}
 		got, err := f.OfTarget(t.Context(), target, story)
 		if err != nil || !slices.Equal(got.Order, c.target.Order) || !slices.Equal(got.End, c.target.End) ||
-			got.Except != c.target.Except || got.InNamespace != c.target.InNamespace ||
-			got.InCluster || got.Any() != c.target.Any() {
+			got.Except != c.target.Except || got.FromCluster || !slices.Equal(got.Denying, []string{"ChangeFreeze/shop/holiday"}) ||
+			got.Any() != c.target.Any() {
 			t.Errorf("%v: the target has %+v, %v", c.rights, got, err)
 		}
 		if got, err = f.OfPolicy(t.Context(), hours); err != nil || !slices.Equal(got.Order, c.policy.Order) || got.Pause != c.policy.Pause ||
 			got.Any() != c.policy.Any() {
 			t.Errorf("%v: the policy has %+v, %v", c.rights, got, err)
+		}
+	}
+}
+
+// TestExceptionsAreOfferedForTheDenyingFreezes checks that a freeze of the cluster is offered a cluster exception, and only to a person
+// with the rights for one.
+func TestExceptionsAreOfferedForTheDenyingFreezes(t *testing.T) {
+	w := demo(t)
+	f := &v1alpha1.ClusterChangeFreeze{ObjectMeta: metav1.ObjectMeta{Name: "year-end"}}
+	f.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("ClusterChangeFreeze"))
+	f.Spec.StartTime, f.Spec.EndTime = metav1.NewTime(night.Add(-time.Hour)), metav1.NewTime(night.Add(time.Hour))
+	f.Spec.Target.Namespaces = []string{"shop"}
+	f.Spec.Deny, f.Spec.Enforcement = []v1alpha1.Action{v1alpha1.ActionRollOut}, v1alpha1.EnforcementDeny
+	w.SetPolicy(f)
+	target, err := w.FindTarget("statefulset/queue", "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	story, err := explain.Of(t.Context(), w, target, explain.Options{At: night, Now: night, Zone: time.UTC,
+		User: freezecheck.User{Name: "alice"}, FlyballNamespace: source.DefaultNamespace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inNamespace := rights{"create freezeexceptions.flyball.dev in namespace shop", "except freezeexceptions.flyball.dev in namespace shop"}
+	inCluster := rights{"create clusterfreezeexceptions.flyball.dev in all namespaces",
+		"except clusterfreezeexceptions.flyball.dev in all namespaces"}
+	for want, r := range map[string]rights{"": inNamespace, "statefulset.apps/queue": inCluster} {
+		got, err := act.Offering{Asker: r, World: w, Now: night}.OfTarget(t.Context(), target, story)
+		if err != nil || got.Except != want || !got.FromCluster || !slices.Equal(got.Denying, []string{"ClusterChangeFreeze/year-end"}) {
+			t.Errorf("%v: %+v, %v", r, got, err)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/override"
 	"flyball.dev/flyball/cmd/kubectl-flyball/pause"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -25,12 +26,12 @@ type Offers struct {
 	// the person may delete Overrides.
 	Order []string
 	End   []InForce
-	// Except is an object whose changes a freeze refuses. Refused are the refused actions. InNamespace is true if the
-	// person may create an exception in the namespace. InCluster is true if the person may create a cluster exception.
-	Except                 string
-	Refused                []string
-	InNamespace, InCluster bool
-	Pause, Resume          string
+	// Denying are the policies that refuse changes of an object, and Refused are the refused actions. FromCluster is true if one of the
+	// policies is a cluster policy, which only a cluster exception lifts. Except is the object, if the person may create the exception.
+	Denying, Refused []string
+	FromCluster      bool
+	Except           string
+	Pause, Resume    string
 }
 
 // InForce is a place with an order that is in force. Verb is the verb that made the order.
@@ -73,26 +74,29 @@ func (f Offering) OfTarget(ctx context.Context, t source.Target, story *explain.
 		}
 	}
 	for _, a := range story.Freezes {
-		if !a.Allowed {
-			o.Refused = append(o.Refused, a.Actions...)
+		if a.Allowed {
+			continue
+		}
+		o.Refused = append(o.Refused, a.Actions...)
+		for _, d := range a.Denials {
+			if d.Enforcement == string(v1alpha1.EnforcementDeny) && !slices.Contains(o.Denying, d.Policy) {
+				o.Denying = append(o.Denying, d.Policy)
+				o.FromCluster = o.FromCluster || workload.ParsePolicy(d.Policy).Namespace == ""
+			}
 		}
 	}
 	if len(o.Refused) == 0 {
 		return o, nil
 	}
-	var err error
-	if t.Namespace != "" {
-		if o.InNamespace, err = f.has(ctx, except.Rights(t.Namespace), ""); err != nil {
-			return nil, err
-		}
+	in := t.Namespace
+	if o.FromCluster {
+		in = ""
 	}
-	if o.InCluster, err = f.has(ctx, except.Rights(""), ""); err != nil {
-		return nil, err
-	}
-	if o.InNamespace || o.InCluster {
+	may, err := f.has(ctx, except.Rights(in), "")
+	if may {
 		o.Except = own
 	}
-	return o, nil
+	return o, err
 }
 
 // has reports whether the person has all of the given rights on an object.

@@ -1,6 +1,9 @@
 package page
 
 import (
+	"cmp"
+	"math"
+	"strconv"
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/doctor"
@@ -51,14 +54,28 @@ func (b body) Asleep() (n int) {
 }
 
 // Frozen returns the number of freezes and maintenance windows that deny changes now.
-func (b body) Frozen() (n int) {
+func (b body) Frozen() int { return len(b.FrozenNow()) }
+
+// FrozenNow returns the policies that deny changes now, in order.
+func (b body) FrozenNow() (all []freezes.Entry) {
 	for _, e := range b.Freezes.Entries {
 		if e.Effect == "denies" && !e.Start.After(b.At) && (e.End.IsZero() || e.End.After(b.At)) {
-			n++
+			all = append(all, e)
 		}
 	}
-	return n
+	return all
 }
+
+// DaysUntil says in words how far away an instant is.
+func (b body) DaysUntil(t time.Time) string {
+	if days := int(t.Sub(b.At).Hours() / 24); days > 0 {
+		return "in " + count(days, "day")
+	}
+	return "in less than a day"
+}
+
+// SpanName names the length of time of the picture.
+func (b body) SpanName() string { return spanName(b.Week.From, b.Week.To) }
 
 // FrozenWord returns the noun that follows the number Frozen.
 func (b body) FrozenWord() string { return plural(b.Frozen(), "freeze") }
@@ -85,14 +102,11 @@ func plural(n int, word string) string {
 }
 
 // strip is the picture of a row of bars.
-type strip struct {
-	Label string
-	Rects []Rect
-}
+type strip struct{ Label, Shape string }
 
-// Strip returns the picture of a row of bars. Its label says the present state and the next change, for screen readers.
+// Strip returns the picture of a row of bars.
 func (c *chart) Strip(bars []week.Bar, about string) strip {
-	return strip{about + ": now " + c.State(bars) + "; " + c.Next(bars), c.Rects(bars)}
+	return strip{about + ": now " + c.State(bars) + "; " + c.Next(bars), c.shape(bars)}
 }
 
 // Edge formats the start or the end of a freeze. For the zero time it returns the text none.
@@ -104,14 +118,25 @@ func (v *view) Effect(e *freezes.Entry) string { return effect(e) }
 // Heads returns the column heads for the worth of savings.
 func (b body) Heads() []string { return b.rates.Heads() }
 
-// worthCell is the worth of a saving in one unit, with the column head.
-type worthCell struct{ Head, Text string }
+// worthCell is the worth of a saving in one unit, with the column head. Unit is the noun of the tile.
+type worthCell struct{ Head, Text, Unit string }
 
 // WorthCells returns the cells for the worth of a saving.
-func (b body) WorthCells(w savings.Worth) []worthCell {
-	var cells []worthCell
-	for i, text := range w.Cells() {
-		cells = append(cells, worthCell{b.Heads()[i], text})
+func (b body) WorthCells(w savings.Worth) (cells []worthCell) {
+	heads := b.Heads()
+	if w.Cost != nil {
+		cells = append(cells, worthCell{heads[0], money(*w.Cost), cmp.Or(w.Currency, "of cost")})
+	}
+	if w.CO2Grams != nil {
+		cells = append(cells, worthCell{heads[len(heads)-1], grouped(int(math.Round(*w.CO2Grams))), "g of CO2"})
 	}
 	return cells
+}
+
+// money formats an amount of money: with two decimals below a hundred, and else whole.
+func money(f float64) string {
+	if math.Abs(f) < 99.995 {
+		return strconv.FormatFloat(f, 'f', 2, 64)
+	}
+	return grouped(int(math.Round(f)))
 }

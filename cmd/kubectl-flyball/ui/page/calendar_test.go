@@ -26,7 +26,7 @@ func TestCalendarHasEachDayOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := r.View(&out, "/freezes", page.Query{}, nil, nil); err != nil {
+	if err := r.View(&out, page.Frame{Nav: "/freezes"}, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	day, marked := time.Date(2037, 3, 1, 12, 0, 0, 0, berlin), 0

@@ -3,12 +3,15 @@ package page
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/freezes"
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
+	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -25,6 +28,16 @@ type chart struct {
 	at time.Time
 	// Open is the key of the only group whose rows are shown, or "" if no group is chosen.
 	Open string
+	// shapes are the drawn rows of bars. Rows with the same bars share a shape, because thousands of targets have few
+	// different weeks.
+	shapes  []shape
+	shapeOf map[string]int
+}
+
+// shape is a row of bars. The pages draw it by its ID.
+type shape struct {
+	ID    string
+	Rects []Rect
 }
 
 // newChart returns the picture of a week.
@@ -50,7 +63,10 @@ func percent(f float64) string { return fmt.Sprintf("%.4f%%", f) }
 func (c *chart) NowInside() bool { return c.Now.After(c.From) && c.Now.Before(c.To) }
 
 // Day is the label of a day.
-type Day struct{ X, TextX, Text, Short string }
+type Day struct {
+	X, TextX, Text, Short string
+	Today                 bool
+}
 
 // Labels returns the labels of the days. In a week each day has a label. In a longer time only every few days have one.
 func (c *chart) Labels() (all []Day) {
@@ -59,10 +75,48 @@ func (c *chart) Labels() (all []Day) {
 		if i%step == 0 {
 			x := c.x(d)
 			local := d.In(c.Location())
-			all = append(all, Day{percent(x), percent(min(x+0.3, 100)), local.Format("Mon 2 Jan"), local.Format("Mon")[:2]})
+			short := local.Format("Mon")[:2] + local.Format(" 2")
+			if step > 1 {
+				short = local.Format("2 Jan")
+			}
+			all = append(all, Day{percent(x), percent(min(x+0.3, 100)), local.Format("Mon 2 Jan"), short, c.isToday(d)})
 		}
 	}
 	return all
+}
+
+// isToday reports whether a day of the picture has the instant now.
+func (c *chart) isToday(day time.Time) bool {
+	return !c.Now.Before(day) && c.Now.Before(timeline.Midnight(day, 1, c.Location()))
+}
+
+// Span is a part of the picture behind the rows.
+type Span struct{ X, Width string }
+
+func (c *chart) span(day time.Time) Span {
+	x := c.x(day)
+	return Span{percent(x), percent(c.x(timeline.Midnight(day, 1, c.Location())) - x)}
+}
+
+// Weekends returns the Saturdays and Sundays.
+func (c *chart) Weekends() (all []Span) {
+	for _, d := range c.Days {
+		if day := d.In(c.Location()).Weekday(); day == time.Saturday || day == time.Sunday {
+			all = append(all, c.span(d))
+		}
+	}
+	return all
+}
+
+// Today returns the present day, or nil if it is outside the picture or fills the picture.
+func (c *chart) Today() *Span {
+	for _, d := range c.Days {
+		if c.isToday(d) && len(c.Days) > 1 {
+			s := c.span(d)
+			return &s
+		}
+	}
+	return nil
 }
 
 // Hour is the label of an hour.
@@ -131,20 +185,39 @@ func (c *chart) Rects(bars []week.Bar) (all []Rect) {
 	return all
 }
 
-// say returns the text that describes a bar.
+// say returns the state of a bar, its time and its reason in one sentence.
 func (c *chart) say(b *week.Bar) string {
-	return sentence(b) + ", from " + c.v.When(b.From) + " to " + c.v.When(b.To)
+	text := stateText(b)
+	text = strings.ToUpper(text[:1]) + text[1:] + " from " + c.short(b.From) + " until " + c.short(b.To)
+	switch {
+	case b.State == week.Unknown:
+		return text + ", because no ledger had begun."
+	case b.Text != "":
+		return text + "."
+	case len(b.By) == 0:
+		return text + ", because no policy changes it."
+	}
+	return text + ", because of " + listed(b.By) + "."
 }
 
-// sentence returns the state of a bar, with its numbers and its policies.
-func sentence(b *week.Bar) string {
+// short formats an instant without its time zone, which the picture has.
+func (c *chart) short(t time.Time) string { return short(t, c.at, c.v.Zone) }
+
+// stateText returns the state of a bar with its numbers.
+func stateText(b *week.Bar) string {
 	text := cmp.Or(b.Text, string(b.State))
 	if b.State == week.Reduced || b.State == week.Raised {
 		text += fmt.Sprintf(" to %.0f%%", 100*b.Running)
 	}
 	if b.Replicas != nil && b.State != week.Unknown {
-		text += fmt.Sprintf(" (%s)", workload.Count(int(*b.Replicas), "replica"))
+		text += fmt.Sprintf(" (%s)", count(int(*b.Replicas), "replica"))
 	}
+	return text
+}
+
+// sentence returns the state of a bar, with its numbers and its policies.
+func sentence(b *week.Bar) string {
+	text := stateText(b)
 	if len(b.By) > 0 {
 		text += ", by " + listed(b.By)
 	}
@@ -173,16 +246,31 @@ func (c *chart) Freezes() (all []Band) {
 		if e.Effect == "allows" {
 			class = "allows"
 		}
+		if all[j].Text == "" && (e.End.IsZero() || e.End.After(c.at)) {
+			all[j].Text = c.times(e)
+		}
 		all[j].Rects = append(all[j].Rects, Rect{X: percent(x), Width: percent(max(to-x, 0.2)), Y: "3", Height: "12", Class: class,
 			Fill: "url(#fill-" + class + ")", Text: c.effectFor(e)})
 	}
 	return all
 }
 
-// Band is the band of one freeze or exception in the picture.
+// times returns the time of a freeze or an exception in short.
+func (c *chart) times(e *freezes.Entry) string {
+	text := "until " + c.short(e.End)
+	if e.End.IsZero() {
+		text = "for ever"
+	}
+	if e.Start.After(c.at) {
+		text = "from " + c.short(e.Start) + " " + text
+	}
+	return text
+}
+
+// Band is the band of one freeze or exception in the picture. Text has its present or next time.
 type Band struct {
-	Policy string
-	Rects  []Rect
+	Policy, Text string
+	Rects        []Rect
 }
 
 // effectFor returns the effect of a freeze or an exception, with its start and its end.
@@ -217,11 +305,83 @@ func (c *chart) Entries(bars []week.Bar) (all []Entry) {
 	return all
 }
 
+// Texts are the bars of targets as text.
+type Texts struct {
+	Targets []string
+	Entries []Entry
+}
+
+// Texts returns the bars of the shown rows as text. Targets of a group with the same bars are together.
+func (c *chart) Texts() (all []Texts) {
+	for i := range c.Groups {
+		if !c.Shows(&c.Groups[i]) {
+			continue
+		}
+		at := map[string]int{}
+		for j := range c.Groups[i].Rows {
+			row := &c.Groups[i].Rows[j]
+			id := c.shape(row.Bars)
+			if _, known := at[id]; !known {
+				at[id] = len(all)
+				all = append(all, Texts{Entries: c.Entries(row.Bars)})
+			}
+			all[at[id]].Targets = append(all[at[id]].Targets, row.Target)
+		}
+	}
+	return all
+}
+
+// shape returns the ID of the shape of bars. It draws the shape if no row had it before.
+func (c *chart) shape(bars []week.Bar) string {
+	var key strings.Builder
+	for i := range bars {
+		b, replicas := &bars[i], int64(-1)
+		if b.Replicas != nil {
+			replicas = *b.Replicas
+		}
+		_, _ = fmt.Fprintln(&key, b.From.Unix(), b.To.Unix(), b.State, b.Running, replicas, b.By, b.Past, b.Text)
+	}
+	at, known := c.shapeOf[key.String()]
+	if !known {
+		at = len(c.shapes)
+		if c.shapeOf == nil {
+			c.shapeOf = map[string]int{}
+		}
+		c.shapeOf[key.String()] = at
+		c.shapes = append(c.shapes, shape{"bars-" + strconv.Itoa(at), c.Rects(bars)})
+	}
+	return c.shapes[at].ID
+}
+
+// Shapes returns the shapes of all rows that Strip has returned.
+func (c *chart) Shapes() []shape { return c.shapes }
+
 // State returns the state that a row of bars has now.
 func (c *chart) State(bars []week.Bar) string { return nowText(bars, c.at) }
 
 // Next returns the next change of state in a row of bars.
 func (c *chart) Next(bars []week.Bar) string { return nextText(bars, c.at, c.To, c.v.Zone) }
+
+// Alone reports whether a group has all targets of its namespace in the picture.
+func (c *chart) Alone(g *week.Group) bool {
+	for i := range c.Groups {
+		if o := &c.Groups[i]; o.Namespace == g.Namespace && c.Key(o) != c.Key(g) {
+			return false
+		}
+	}
+	return true
+}
+
+// Policies returns the policies of a group. Those of the group's namespace are named without it, because the heading has it.
+func (c *chart) Policies(g *week.Group) []string {
+	all := slices.Clone(g.Policies)
+	for i, id := range all {
+		if p := workload.ParsePolicy(id); p.Namespace != "" && p.Namespace == g.Namespace {
+			all[i] = p.Kind + " " + p.Name
+		}
+	}
+	return all
+}
 
 // Listed is a line of the picture: the heading of a namespace, or a group.
 type Listed struct {
@@ -269,7 +429,7 @@ func (c *chart) Unfolded(g *week.Group) bool { return c.Open == c.Key(g) || c.ro
 func (c *chart) View() *view { return c.v }
 
 // Count returns the number of targets of a group in words.
-func (c *chart) Count(g *week.Group) string { return workload.Count(len(g.Rows), "target") }
+func (c *chart) Count(g *week.Group) string { return count(len(g.Rows), "target") }
 
 func listed(all []string) string { return strings.Join(all, ", ") }
 

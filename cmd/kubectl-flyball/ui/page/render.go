@@ -16,7 +16,6 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/overview"
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
-	"flyball.dev/flyball/engine/workload"
 )
 
 //go:embed templates/*.html
@@ -44,6 +43,8 @@ type view struct {
 	Token string
 	// Zones are the time zones of policies.
 	Zones []string
+	// Place is named at the top of the page. It is nil in a file on its own and on a page with an error.
+	Place *Place
 	Body  any
 }
 
@@ -68,7 +69,7 @@ func (v *view) Link(path string, pairs ...string) string {
 }
 
 var functions = template.FuncMap{
-	"listed": listed, "states": week.States, "count": workload.Count[int], "policyID": policyID, "brief": plan.Brief,
+	"listed": listed, "states": week.States, "count": count, "grouped": grouped, "policyID": policyID, "brief": plan.Brief,
 	"counts": overview.Counts, "slug": slug,
 	"amount": amount,
 }
@@ -98,12 +99,5 @@ func amount(f float64) string {
 	if math.Abs(f) < 9.95 {
 		return fmt.Sprintf("%.1f", f)
 	}
-	digits := fmt.Sprintf("%.0f", math.Abs(f))
-	for at := len(digits) - 3; at > 0; at -= 3 {
-		digits = digits[:at] + "," + digits[at:]
-	}
-	if f < 0 {
-		return "-" + digits
-	}
-	return digits
+	return grouped(int(math.RoundToEven(f)))
 }

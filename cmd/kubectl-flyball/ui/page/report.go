@@ -27,14 +27,16 @@ import (
 
 // Report has the week, the savings, the freezes and the problems of a world.
 type Report struct {
-	At      time.Time         `json:"at"`
-	Scope   string            `json:"scope"`
-	Week    *week.Week        `json:"week"`
-	Savings []Saving          `json:"savings"`
-	Freezes freezes.Agenda    `json:"freezes"`
-	Status  overview.Overview `json:"status"`
-	Health  *doctor.Checkup   `json:"health"`
-	Missing []string          `json:"missing,omitempty"`
+	At      time.Time      `json:"at"`
+	Scope   string         `json:"scope"`
+	Week    *week.Week     `json:"week"`
+	Savings []Saving       `json:"savings"`
+	Freezes freezes.Agenda `json:"freezes"`
+	// NextFreeze is the first freeze that begins after At, however far away. It is absent if none is known.
+	NextFreeze *freezes.Entry    `json:"nextFreeze,omitempty"`
+	Status     overview.Overview `json:"status"`
+	Health     *doctor.Checkup   `json:"health"`
+	Missing    []string          `json:"missing,omitempty"`
 	// Worth is the worth of all savings.
 	Worth savings.Worth `json:"worth,omitzero"`
 
@@ -65,6 +67,8 @@ type Options struct {
 	Live bool
 	// Rates are the rates by which savings are shown as money and CO2.
 	Rates savings.Rates
+	// Progress is called with each instant that the simulation reaches. It may be nil.
+	Progress func(at time.Time)
 }
 
 // Of returns the report of a world.
@@ -76,7 +80,8 @@ func Of(ctx context.Context, w *source.World, o Options) (*Report, error) {
 	r := &Report{At: at.In(o.Zone), Scope: scope(o.Namespace), zone: o.Zone, rates: o.Rates,
 		Namespace: o.Namespace, Savings: []Saving{}}
 	var err error
-	if r.Week, err = week.Of(ctx, w, week.Options{From: o.From, To: o.To, Now: o.Now, Zone: o.Zone, Namespace: o.Namespace}); err != nil {
+	if r.Week, err = week.Of(ctx, w, week.Options{From: o.From, To: o.To, Now: o.Now, Zone: o.Zone, Namespace: o.Namespace,
+		Progress: o.Progress}); err != nil {
 		return nil, err
 	}
 	memory, err := w.Memory()
@@ -85,7 +90,8 @@ func Of(ctx context.Context, w *source.World, o Options) (*Report, error) {
 	}
 	r.sumUp(o)
 	r.Worth = o.worth(r.Week.Totals)
-	r.Freezes = freezes.Of(memory, freezes.Options{From: at, To: o.FreezesTo, Zone: o.Zone, Namespace: o.Namespace})
+	frozen := freezes.Options{From: at, To: o.FreezesTo, Zone: o.Zone, Namespace: o.Namespace}
+	r.Freezes, r.NextFreeze = freezes.Of(memory, frozen), freezes.Next(memory, frozen)
 	r.Status = StatusOf(w, memory, at, o)
 	if r.Health, err = doctor.Of(w, doctor.Options{Live: o.Live, Whole: o.Namespace == "", Now: at}); err != nil {
 		return nil, err
@@ -94,6 +100,17 @@ func Of(ctx context.Context, w *source.World, o Options) (*Report, error) {
 		r.Missing = append(r.Missing, text)
 	}
 	return r, nil
+}
+
+// WithFreezes returns the report with the freezes of a time that begins at At and ends at another instant.
+func (r *Report) WithFreezes(w *source.World, to time.Time) (*Report, error) {
+	memory, err := w.Memory()
+	if err != nil {
+		return nil, err
+	}
+	own := *r
+	own.Freezes = freezes.Of(memory, freezes.Options{From: r.At, To: to, Zone: r.zone, Namespace: r.Namespace})
+	return &own, nil
 }
 
 // sumUp adds the savings of each policy in each namespace, in order.
@@ -168,14 +185,14 @@ func (r *Report) Names() []string {
 // Text implements report.Finding.
 func (r *Report) Text(w *report.Writer) {
 	w.Line("%s, from %s to %s", r.Scope, instant.Text(r.Week.From, r.zone), instant.Text(r.Week.To, r.zone))
-	w.Heading("Week")
+	w.Heading("%s", spanName(r.Week.From, r.Week.To))
 	if r.Week.Empty != "" {
 		w.Line("  %s", r.Week.Empty)
 	}
 	rows := [][]report.Cell{}
 	for i := range r.Week.Groups {
 		g := &r.Week.Groups[i]
-		rows = append(rows, report.Row(cmp.Or(g.Namespace, "cluster"), listed(g.Policies), workload.Count(len(g.Rows), "target"),
+		rows = append(rows, report.Row(cmp.Or(g.Namespace, "cluster"), listed(g.Policies), count(len(g.Rows), "target"),
 			nowText(g.Summary, r.At), r.nextText(g.Summary)))
 	}
 	if len(rows) > 0 {

@@ -13,6 +13,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/recommend"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -22,10 +23,10 @@ type Tuning struct {
 	World *source.World
 	// HasHistory is true if the command names a source of usage, so that a target can be asked about.
 	HasHistory bool
-	// Object and Namespace are the target asked about. Result is the answer, and Fault is the reason why there is none.
-	Object, Namespace string
-	Result            *recommend.Result
-	Fault             string
+	// Object is the target asked about. Result is the answer, and Fault is the reason why there is none.
+	Object string
+	Result *recommend.Result
+	Fault  string
 }
 
 // View writes the page.
@@ -47,6 +48,28 @@ type tuned struct {
 	TakenBack string
 	Lines     []tunedLine
 	Reasons   []string
+	// Effect is the effect of the numbers on a pod in a sentence.
+	Effect string
+	status *v1alpha1.RecommendationStatus
+}
+
+// tunedSpace has the recommendations of a namespace. YAML has those with a recommendation as patches.
+type tunedSpace struct {
+	Namespace, YAML string
+	Targets         []tuned
+}
+
+// Spaces returns the recommendations of Tortoises by namespace.
+func (t tuningBody) Spaces() (all []tunedSpace) {
+	for _, one := range t.Tuned() {
+		if len(all) == 0 || all[len(all)-1].Namespace != one.Ref.Namespace {
+			all = append(all, tunedSpace{Namespace: one.Ref.Namespace})
+		}
+		space := &all[len(all)-1]
+		space.Targets = append(space.Targets, one)
+		space.YAML += t.patches(&one)
+	}
+	return all
 }
 
 // tunedLine is a recommended number beside the present value of its owner.
@@ -68,6 +91,7 @@ func (t tuningBody) Tuned() (all []tuned) {
 		if st.TakenBack != nil {
 			one.TakenBack = st.TakenBack.Message
 		}
+		one.status, one.Effect = st, podEffect(st.Containers)
 		for _, c := range st.Containers {
 			one.request(c.Name+" cpu", c.CPU)
 			one.request(c.Name+" memory", c.Memory)
@@ -79,7 +103,9 @@ func (t tuningBody) Tuned() (all []tuned) {
 		}
 		all = append(all, one)
 	}
-	slices.SortFunc(all, func(a, b tuned) int { return a.Ref.Compare(b.Ref) })
+	slices.SortFunc(all, func(a, b tuned) int {
+		return cmp.Or(cmp.Compare(a.Ref.Namespace, b.Ref.Namespace), a.Ref.Compare(b.Ref))
+	})
 	return all
 }
 
@@ -114,6 +140,9 @@ func (t *tuned) add(of, now, recommended, reason string, applied bool) {
 // plot is the history of one resource of a container.
 type plot struct {
 	Title, Label string
+	// Top and Half are the labels of the vertical axis, and Ticks those of the horizontal axis.
+	Top, Half string
+	Ticks     []Day
 	// Lines are the points of the usage. A time without samples begins another line.
 	Lines []string
 	// Requested and Recommended are the heights of the two requests, or empty.
@@ -192,6 +221,7 @@ func (h *usage) add(at time.Time, value float64) {
 // plot draws the usage beside the requests. A step of the picture has the largest usage of its time.
 func (h *usage) plot(requested, recommended float64) (p plot) {
 	top := 1.1 * max(h.most, requested, recommended)
+	p.Top, p.Half, p.Ticks = h.text(top), h.text(top/2), h.ticks()
 	y := func(v float64) string { return strconv.FormatFloat(plotHeight*(1-v/max(top, 1e-9)), 'f', 1, 64) }
 	span := max(h.to.Sub(h.from), time.Second)
 	line, last := "", -1
@@ -215,6 +245,26 @@ func (h *usage) plot(requested, recommended float64) (p plot) {
 	}
 	p.Days = h.days()
 	return p
+}
+
+// mostTicks is the largest number of days with a label below a plot.
+const mostTicks = 8
+
+// ticks returns the days of the plot.
+func (h *usage) ticks() (all []Day) {
+	span := h.to.Sub(h.from)
+	every := max(1, int(span.Hours()/24)/mostTicks)
+	for i := 0; span > 0; i += every {
+		day := timeline.Midnight(h.from, i, h.zone)
+		if !day.Before(h.to) {
+			return all
+		}
+		if !day.Before(h.from) {
+			x := 100 * float64(day.Sub(h.from)) / float64(span)
+			all = append(all, Day{X: percent(x), TextX: percent(x + 0.5), Text: day.In(h.zone).Format("2 Jan")})
+		}
+	}
+	return all
 }
 
 // days returns the mean and the largest usage of each day.

@@ -91,10 +91,22 @@ var names = map[string]string{"/": "week", "/policies": "policies", "/freezes": 
 // Kept returns the URL parameters that the form about freezes keeps.
 func (v *view) Kept() map[string]string {
 	all := map[string]string{}
-	for _, name := range []string{"zone", "from", "span"} {
+	for _, name := range []string{"zone", "from", "span", "ahead"} {
 		if v.Query[name] != "" {
 			all[name] = v.Query[name]
 		}
+	}
+	return all
+}
+
+// Aheads are the days that the page of freezes looks ahead, by the values of its choice. The first is the default.
+var Aheads = map[string]int{"": 90, "180": 180, "365": 365, "730": 730}
+
+// AheadChoices returns the times that the page of freezes can look ahead.
+func (v *view) AheadChoices() (all []Choice) {
+	for _, c := range []Choice{{"", "90 days", false}, {"180", "half a year", false}, {"365", "a year", false}, {"730", "two years", false}} {
+		c.Chosen = v.Query["ahead"] == c.Value
+		all = append(all, c)
 	}
 	return all
 }
@@ -111,34 +123,39 @@ func (v *view) Actions() (all []Choice) {
 // given namespace.
 func (v *view) Within(namespace string) string { return cmp.Or(v.Query["in"], namespace) }
 
-// View writes a view of the report. The verdict is nil if nothing was asked.
-func (r *Report) View(out io.Writer, path string, q Query, zones []string, verdict *Verdict) error {
-	return execute(out, names[path], r.view(path, q, zones, verdict))
+// View writes the view of the report that the frame selects. The verdict is nil if nothing was asked.
+func (r *Report) View(out io.Writer, f Frame, zones []string, verdict *Verdict) error {
+	return execute(out, names[f.Nav], r.view(f, zones, verdict))
 }
 
-func (r *Report) view(path string, q Query, zones []string, verdict *Verdict) *view {
-	v := &view{Zone: r.zone, Nav: path, Query: q, Zones: zones}
-	v.Title = v.title(r.Scope)
+func (r *Report) view(f Frame, zones []string, verdict *Verdict) *view {
+	v := f.view("", nil)
+	v.Zone, v.Zones, v.Title = r.zone, zones, v.title(r.Scope)
 	filtered := *r // a copy, because the same report may be shown again
-	if path == "/" {
-		filtered.Week = r.Week.Filter(q["q"])
+	if f.Nav == "/" {
+		filtered.Week = r.Week.Filter(f.Query["q"])
 	}
-	v.Body = body{Report: &filtered, v: v, open: q["group"], Verdict: verdict}
+	v.Body = body{Report: &filtered, v: v, open: f.Query["group"], Verdict: verdict}
 	return v
 }
 
 // Early writes the first part of the page of the week, with the present state of each group. A browser shows this part
 // until Rest or FaultRest writes the rest.
-func Early(out io.Writer, now *week.Week, namespace string, q Query) error {
-	v := &view{Zone: now.Location(), Nav: "/", Query: q}
-	v.Title = v.title(scope(namespace))
-	v.Body = newChart(v, now.Filter(q["q"]), now.Now)
+func Early(out io.Writer, now *week.Week, f Frame) error {
+	v := f.view("", nil)
+	v.Title = v.title(scope(f.Place.Namespace))
+	v.Body = newChart(v, now.Filter(f.Query["q"]), now.Now)
 	return execute(out, "early", v)
 }
 
+// Progress writes a line of the page of the week between Early and Rest: the instant that the simulation has reached.
+func Progress(out io.Writer, at time.Time, f Frame) error {
+	return execute(out, "progress", f.view("", at))
+}
+
 // Rest writes the part of the page of the week that follows Early.
-func (r *Report) Rest(out io.Writer, q Query, zones []string) error {
-	return execute(out, "rest", r.view("/", q, zones, nil))
+func (r *Report) Rest(out io.Writer, f Frame, zones []string) error {
+	return execute(out, "rest", r.view(f, zones, nil))
 }
 
 // Choice is an option of a list in a form.
@@ -189,10 +206,12 @@ type Frame struct {
 	Query     Query
 	// Token is a hidden field of each form that is sent by POST.
 	Token string
+	Place Place
 }
 
 func (f Frame) view(title string, body any) *view {
-	return &view{Title: "Flyball: " + title, Zone: f.Zone, Nav: f.Nav, Page: f.Page, Query: f.Query, Token: f.Token, Body: body}
+	return &view{Title: "Flyball: " + title, Zone: f.Zone, Nav: f.Nav, Page: f.Page, Query: f.Query, Token: f.Token, Place: &f.Place,
+		Body: body}
 }
 
 // subject is the content of a page about one object.

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/recommend"
@@ -29,13 +30,15 @@ type Options struct {
 	Load func(context.Context) (*source.World, error)
 	// User returns the person whose changes the freezes judge.
 	User func(context.Context) (freezecheck.User, error)
-	// Now is the clock.
+	// Now is the clock. The default is the clock of the machine.
 	Now func() time.Time
 	// Zone is the time zone of the pages, unless a person chooses another time zone on a page.
 	Zone *time.Location
 	// Namespace is the only namespace of the pages. It is empty for all namespaces. FlyballNamespace is the namespace of
 	// the manager.
 	Namespace, FlyballNamespace string
+	// ClusterName is the name of the cluster at the top of the pages. It is empty if the world is made of manifests.
+	ClusterName string
 	// Live is true if a manager works on the world.
 	Live bool
 	// Rates are the rates by which savings are shown as money and CO2.
@@ -69,10 +72,12 @@ type Server struct {
 	// the effects of actions.
 	computing chan struct{}
 
-	// mu lets only one request at a time read the world. A world is never changed after it is read.
+	// mu lets only one request at a time read the world. A world is never changed after it is read. readAt is the instant of
+	// the last read by the clock of the pages, and read by the clock of the machine.
 	mu      sync.Mutex
 	world   *source.World
 	read    time.Time
+	readAt  time.Time
 	version string
 
 	// making lets only one request at a time make a report, so that requests with the same choices share the report.
@@ -80,6 +85,8 @@ type Server struct {
 	making    sync.Mutex
 	reports   map[string]made
 	reportsOf string
+	// simulated is the instant that the report in the making has reached, in seconds of Unix time. It is zero if none is made.
+	simulated atomic.Int64
 }
 
 // made is a report with the instant at which it was made.
@@ -90,6 +97,9 @@ type made struct {
 
 // New returns a server for a port of the loopback address.
 func New(port string, o Options) *Server {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	return &Server{Options: o, guard: newGuard(port), form: secret(), streams: &places{each: maxStreams, all: maxStreams},
 		computing: make(chan struct{}, maxComputing)}
 }
@@ -137,10 +147,18 @@ func (s *Server) current(ctx context.Context) (*source.World, string, error) {
 			return nil, "", err
 		}
 		s.world, s.read, s.version = w, time.Now(), version(w) // a slow read must not make the world old at once
+		s.readAt = s.Now().Truncate(time.Second)
 	}
 	own := *s.world
 	own.Notes = slices.Clone(s.world.Notes)
 	return &own, s.version, nil
+}
+
+// place returns the place that the pages name.
+func (s *Server) place() page.Place {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return page.Place{Cluster: s.ClusterName, Namespace: s.Namespace, Read: s.readAt}
 }
 
 // forget makes the next request read the world again and make its report again. A kept report may lack a change that an
@@ -195,6 +213,7 @@ func (s *Server) report(ctx context.Context, w *source.World, version string, q 
 		return r.Report, nil
 	}
 	r, err := q.report(ctx, w)
+	s.simulated.Store(0)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,9 @@ package serve
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,5 +67,39 @@ func TestForgetDropsReports(t *testing.T) {
 	s.forget()
 	if len(s.reports) > 0 {
 		t.Error("a report is kept")
+	}
+}
+
+// flushing is an answer that tells of each flush.
+type flushing struct {
+	*httptest.ResponseRecorder
+	flushes chan string
+}
+
+func (f flushing) Flush() { f.flushes <- f.Body.String() }
+
+// TestAWaitingPageSaysHowFarTheSimulationIs checks that a page that waits for its report gets the instants that the simulation reaches.
+func TestAWaitingPageSaysHowFarTheSimulationIs(t *testing.T) {
+	s := New("0", Options{Now: time.Now, Zone: time.UTC})
+	s.making.Lock() // another request makes the report
+	world := &source.World{}
+	q := request{s, page.Query{}, time.UTC}
+	s.reports, s.reportsOf = map[string]made{q.key(): {&page.Report{}, time.Now()}}, version(world)
+	out := flushing{httptest.NewRecorder(), make(chan string)}
+	done := make(chan error)
+	go func() {
+		_, err := s.follow(out, httptest.NewRequest(http.MethodGet, "/", nil), q, world, s.reportsOf)
+		done <- err
+	}()
+	for day := 1; day <= 2; day++ {
+		at := time.Date(2037, 5, day, 8, 0, 0, 0, time.UTC)
+		for text := ""; !strings.Contains(text, "Simulated until "+at.Format("Mon 2006-01-02")); {
+			s.simulated.Store(at.Unix())
+			text = <-out.flushes
+		}
+	}
+	s.making.Unlock()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

@@ -1,10 +1,10 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"io"
 	"net/http"
+	"strings"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
@@ -14,7 +14,7 @@ import (
 func (s *Server) tuning(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, r, func(ctx context.Context, q request, world *source.World, _ string, out io.Writer) error {
 		form := r.URL.Query()
-		t := page.Tuning{World: world, HasHistory: s.Recommend != nil, Object: form.Get("object"), Namespace: cmp.Or(form.Get("in"), s.Namespace)}
+		t := page.Tuning{World: world, HasHistory: s.Recommend != nil, Object: form.Get("object")}
 		if t.HasHistory && t.Object != "" {
 			if err := q.recommended(ctx, &t); err != nil {
 				t.Fault = err.Error()
@@ -26,7 +26,12 @@ func (s *Server) tuning(w http.ResponseWriter, r *http.Request) {
 
 // recommended adds the recommendation for the target of the form.
 func (q request) recommended(ctx context.Context, t *page.Tuning) error {
-	target, err := t.World.FindTarget(t.Object, t.Namespace)
+	kind, rest, _ := strings.Cut(t.Object, "/")
+	namespace, name, namespaced := strings.Cut(rest, "/")
+	if !namespaced {
+		namespace, name = "", rest
+	}
+	target, err := t.World.FindTarget(kind+"/"+name, namespace)
 	if err != nil {
 		return err
 	}

@@ -31,16 +31,18 @@ func TestTuningPageShowsRecommendations(t *testing.T) {
 	none := open(t).enter()
 	has(none, "/tuning", "No Tortoise has a recommendation", "start the command with <code>--prometheus URL</code>")
 	has(open(t, testdata+"advised.yaml").enter(), "/tuning", "Deployment.apps/shop/web", "<td class=\"n\" data-head=\"Requested\">1</td>",
-		"<b>350m</b>", "350m costs least", "<b>68 %</b>", "request: 350m costs least for a demand")
+		"<b>350m</b>", "350m costs least", "<b>68 %</b>", "request: 350m costs least for a demand",
+		"A pod requests 0.35 cores instead of 1 core, and 300 MiB instead of 1.0 GiB.", "cpu: 350m", "minReplicas: 3")
 	o := openWith(t, func(o *serve.Options) {
 		o.Recommend = func(ctx context.Context, w *source.World, target source.Target, zone *time.Location) (*recommend.Result, error) {
 			return recommend.Of(ctx, w, target, history.Flags{Files: []string{testdata + "usage/web.csv"}}, o.Now(), zone)
 		}
 	}, testdata+"tuned").enter()
-	got := has(o, "/tuning?object=deployment/web&in=shop", "864 samples", "Requested", "app cpu", "app memory of a pod: at most",
-		"<polyline class=\"used\"", "The same as text", "Sun 2037-05-10")
+	got := has(o, "/tuning?object=Deployment.apps/shop/web", "864 samples", "Requested", "app cpu", "app memory of a pod: at most",
+		"<polyline class=\"used\"", "The same as text", "Sun 2037-05-10",
+		`<option value="Deployment.apps/shop/web" selected>Deployment web</option>`, " instead of ", "cores", ">11 May</text>")
 	if strings.Contains(got, "<b>-</b>") && !strings.Contains(got, "GatheringData") {
 		t.Error("a number is missing")
 	}
-	has(o, "/tuning?object=deployment/wbe&in=shop", "did you mean web?", "<form class=\"choices ask\"")
+	has(o, "/tuning?object=Deployment.apps/shop/wbe", "did you mean web?", "<form class=\"choices ask\"")
 }

@@ -65,7 +65,7 @@ type request struct {
 }
 
 // choices are the URL parameters that links keep.
-var choices = []string{"zone", "from", "span", "q", "group"}
+var choices = []string{"zone", "from", "span", "q", "group", "ahead"}
 
 // choose reads the URL parameters listed in choices, such as the time zone and the search text.
 func (s *Server) choose(r *http.Request) (request, error) {
@@ -143,17 +143,18 @@ func statusOf(err error) int {
 
 // frame returns the frame of a page. The parameter nav is the selected entry of the navigation.
 func (q request) frame(r *http.Request, nav string) page.Frame {
-	return page.Frame{Nav: nav, Page: r.URL.EscapedPath(), Zone: q.zone, Query: q.query, Token: q.form}
+	return page.Frame{Nav: nav, Page: r.URL.EscapedPath(), Zone: q.zone, Query: q.query, Token: q.form, Place: q.place()}
 }
 
-// report returns the report for the choices.
-func (q request) report(ctx context.Context, w *source.World) (*page.Report, error) {
+// options returns the options of the report for the choices.
+func (q request) options() (page.Options, error) {
 	now := q.Now().Truncate(time.Second)
-	o := page.Options{Now: now, From: timeline.Midnight(now, 0, q.zone), Zone: q.zone, Namespace: q.Namespace, Live: q.Live, Rates: q.Rates}
+	o := page.Options{Now: now, From: timeline.Midnight(now, 0, q.zone), Zone: q.zone, Namespace: q.Namespace, Live: q.Live, Rates: q.Rates,
+		Progress: func(at time.Time) { q.simulated.Store(at.Unix()) }}
 	if text := q.query["from"]; text != "" {
 		day, err := time.Parse(time.DateOnly, text)
 		if err != nil {
-			return nil, fmt.Errorf("read the day %q: give one such as 2037-05-11", text)
+			return o, fmt.Errorf("read the day %q: give one such as 2037-05-11", text)
 		}
 		o.From = timeline.Midnight(time.Date(day.Year(), day.Month(), day.Day(), 12, 0, 0, 0, q.zone), 0, q.zone)
 	}
@@ -167,6 +168,15 @@ func (q request) report(ctx context.Context, w *source.World) (*page.Report, err
 		o.To = timeline.Midnight(o.From, 7, q.zone)
 	}
 	o.FreezesTo = o.From.AddDate(0, 0, 90)
+	return o, nil
+}
+
+// report returns the report for the choices.
+func (q request) report(ctx context.Context, w *source.World) (*page.Report, error) {
+	o, err := q.options()
+	if err != nil {
+		return nil, err
+	}
 	return page.Of(ctx, w, o)
 }
 
@@ -178,11 +188,16 @@ func (s *Server) view(path string) http.HandlerFunc {
 			if err != nil {
 				return err
 			}
+			if days := page.Aheads[q.query["ahead"]]; path == "/freezes" && days > 0 {
+				if found, err = found.WithFreezes(world, found.At.AddDate(0, 0, days)); err != nil {
+					return err
+				}
+			}
 			var verdict *page.Verdict
 			if path == "/freezes" && r.URL.Query().Has("object") {
 				verdict = q.verdict(ctx, world, r.URL.Query())
 			}
-			return found.View(out, path, q.query, page.Zones(world), verdict)
+			return found.View(out, q.frame(r, path), page.Zones(world), verdict)
 		})
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/html"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui/serve"
 )
 
 // TestViewsShowContentWithoutAScript checks that each view shows its content without a script.
@@ -28,7 +30,7 @@ func TestViewsShowContentWithoutAScript(t *testing.T) {
 		"/policies":                                       {"Schedule/shop/data-first", "Asleep", "FreezeException/shop/hotfix"},
 		"/freezes": {"denies Create, Delete, RollOut, Scale: no changes around the holiday",
 			"Fri 2037-05-15 10:00 UTC", "<caption>August 2037</caption>"},
-		"/savings": {"Memory GiB hours", "Compared with a world without policies",
+		"/savings": {"Memory GiB hours", "Compared with all targets running around the clock",
 			`href="/policy/Schedule/shop/office-hours">`},
 		"/policy/Schedule/shop/data-first": {`href="/target/StatefulSet.apps/shop/queue">`},
 		"/health":                          {"policies", "ok"},
@@ -235,5 +237,46 @@ func TestATargetHasAHeadlineAndItsWeek(t *testing.T) {
 	}
 	if len(headlines) < 3 {
 		t.Errorf("the headlines are %v", headlines)
+	}
+}
+
+// TestEveryPageNamesItsWorld checks that every page has the name, the cluster, the namespace and the instant of its data.
+func TestEveryPageNamesItsWorld(t *testing.T) {
+	o := openWith(t, func(o *serve.Options) { o.ClusterName, o.Namespace = "prod-eu", "shop" }).enter()
+	for _, path := range []string{"/", "/policies", "/freezes", "/savings", "/tuning", "/health", "/preview",
+		"/target/Deployment.apps/shop/web", "/policy/Schedule/shop/office-hours"} {
+		got := o.text(o.request(http.MethodGet, path, ""), http.StatusOK)
+		for _, want := range []string{">Flyball</a>", "<b>prod-eu</b> namespace shop",
+			`<time datetime="2037-05-13T19:00:00Z">Wed 2037-05-13 19:00 UTC</time>`,
+			`id="live"`} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s has no %q", path, want)
+			}
+		}
+	}
+	if got := o.text(o.request(http.MethodGet, "/?zone=Mars", ""), http.StatusUnprocessableEntity); !strings.Contains(got, ">Flyball</a>") {
+		t.Error("a page with an error has no name")
+	}
+}
+
+// TestFreezesLookFarAhead checks that the page names the next freeze however far away, and shows it if the person looks ahead.
+func TestFreezesLookFarAhead(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "world.yaml")
+	if err := os.WriteFile(file, []byte("{apiVersion: flyball.dev/v1alpha1, kind: ClusterChangeFreeze, metadata: {name: year-end}, spec: "+
+		"{target: {namespaces: [shop]}, startTime: \"2037-12-20T00:00:00Z\", endTime: \"2038-01-03T00:00:00Z\", message: {reason: holidays}}}"),
+		0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := open(t, file).enter()
+	const next = `The next freeze is <a href="/policy/ClusterChangeFreeze/-/year-end">ClusterChangeFreeze/year-end</a>, in 220 days: ` +
+		"from Sun 2037-12-20 00:00 UTC until Sun 2038-01-03 00:00 UTC, holidays."
+	got := o.text(o.request(http.MethodGet, "/freezes", ""), http.StatusOK)
+	if !strings.Contains(got, next) || !strings.Contains(got, "No freeze is in force.") || strings.Contains(got, "January 2038") {
+		t.Errorf("the page is %.4000s", got)
+	}
+	got = o.text(o.request(http.MethodGet, "/freezes?ahead=365", ""), http.StatusOK)
+	if !strings.Contains(got, "<caption>January 2038</caption>") ||
+		!strings.Contains(got, "Sat 2 January: ClusterChangeFreeze/year-end denies") {
+		t.Errorf("a year ahead: %.4000s", got)
 	}
 }
