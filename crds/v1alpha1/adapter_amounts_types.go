@@ -2,8 +2,9 @@ package v1alpha1
 
 import "k8s.io/apimachinery/pkg/api/resource"
 
-// AmountEncoding is how a request or a limit is written.
 // +kubebuilder:validation:Enum=Quantity;Integer
+
+// AmountEncoding is how a request or a limit is written.
 type AmountEncoding string
 
 // These are the encodings of requests and limits.
@@ -41,12 +42,13 @@ type Amounts struct {
 	Memory *Amount `json:"memory,omitempty"`
 }
 
-// ResourceComponent is one part of an object that requests CPU and memory, such as a container, or one per list element
-// if each is set.
 // +kubebuilder:validation:XValidation:rule="has(self.each) == has(self.nameFrom)",message="each and nameFrom go together"
 // +kubebuilder:validation:XValidation:rule="has(self.each) != has(self.name)",message="give name or each"
 // +kubebuilder:validation:XValidation:rule="!(has(self.each) && has(self.when))",message="when cannot be used with each"
 // +kubebuilder:validation:XValidation:rule="has(self.requests.cpu) || has(self.requests.memory)",message="give requests of cpu, memory or both"
+
+// ResourceComponent is one part of an object that requests CPU and memory, such as a container, or one per list element
+// if each is set.
 type ResourceComponent struct {
 	// Name of the component, unique in the adapter.
 	// +optional
@@ -71,10 +73,11 @@ type ResourceComponent struct {
 	Limits *Amounts `json:"limits,omitempty"`
 }
 
-// Utilisation is one target utilisation of an autoscaler, or one per list element if each is set.
 // +kubebuilder:validation:XValidation:rule="has(self.each) == has(self.resourceFrom)",message="each and resourceFrom go together"
 // +kubebuilder:validation:XValidation:rule="has(self.each) || !has(self.containerFrom)",message="containerFrom goes together with each"
 // +kubebuilder:validation:XValidation:rule="has(self.each) != has(self.resource)",message="give resource or each"
+
+// Utilisation is one target utilisation of an autoscaler, or one per list element if each is set.
 type Utilisation struct {
 	// Resource is the measured resource, if each is not set.
 	// +optional

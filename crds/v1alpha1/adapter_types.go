@@ -5,9 +5,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Path is a location in an object: .a.b, ['k'], [0], [*] and [?(@.k=="v")]. A leading $ and braces are optional.
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=512
+
+// Path is a location in an object: .a.b, ['k'], [0], [*] and [?(@.k=="v")]. A leading $ and braces are optional.
 type Path string
 
 // AdapterTarget is the kind of an adapter.
@@ -28,8 +29,9 @@ type AdapterTarget struct {
 	Versions []string `json:"versions"`
 }
 
-// ScaleVia is how a replica count is written.
 // +kubebuilder:validation:Enum=Patch;Scale
+
+// ScaleVia is how a replica count is written.
 type ScaleVia string
 
 // These are the ways to write a replica count.
@@ -40,11 +42,12 @@ const (
 	ViaScale ScaleVia = "Scale"
 )
 
-// ScaleComponent is one replica count, or one per list element if each is set.
 // +kubebuilder:validation:XValidation:rule="has(self.each) || !has(self.nameFrom)",message="nameFrom goes together with each"
 // +kubebuilder:validation:XValidation:rule="has(self.each) || has(self.name)",message="name is required unless each is set"
 // +kubebuilder:validation:XValidation:rule="!(has(self.each) && self.via == 'Scale')",message="via: Scale cannot be used with each"
 // +kubebuilder:validation:XValidation:rule="!(has(self.each) && has(self.when))",message="when cannot be used with each"
+
+// ScaleComponent is one replica count, or one per list element if each is set.
 type ScaleComponent struct {
 	// Name of the component, unique in the adapter.
 	// +optional
@@ -88,8 +91,9 @@ type ScaleComponent struct {
 	Optional bool `json:"optional,omitempty"`
 }
 
-// PredicateOp compares a field with a value.
 // +kubebuilder:validation:Enum=Exists;NotExists;Eq;Ne;Lt;Le;Gt;Ge;In
+
+// PredicateOp compares a field with a value.
 type PredicateOp string
 
 // Lt, Le, Gt and Ge compare numbers, and In takes a list. A comparison with an absent field is false.
@@ -105,9 +109,10 @@ const (
 	OpIn        PredicateOp = "In"
 )
 
+// +kubebuilder:validation:XValidation:rule="!(self.op in ['Exists', 'NotExists'] && has(self.valueFrom))",message="Exists and NotExists take no value"
+
 // Predicate is a test of one field. Exists and NotExists take no value. Every other op takes exactly one of value and valueFrom, which is
 // checked when the adapter is compiled, because CEL cannot check a value of any type.
-// +kubebuilder:validation:XValidation:rule="!(self.op in ['Exists', 'NotExists'] && has(self.valueFrom))",message="Exists and NotExists take no value"
 type Predicate struct {
 	// Path of the field.
 	Path Path `json:"path"`
@@ -151,8 +156,9 @@ type Write struct {
 	Awake *apiextensionsv1.JSON `json:"awake,omitempty"`
 }
 
-// Impact is the effect of a write on running pods.
 // +kubebuilder:validation:Enum=None;Rollout
+
+// Impact is the effect of a write on running pods.
 type Impact string
 
 // These are the impacts of a write.
@@ -191,8 +197,9 @@ type Variant struct {
 	Optional bool `json:"optional,omitempty"`
 }
 
-// UnableClaim is a kind of claim on an object's capacity.
 // +kubebuilder:validation:Enum=Sleep;Size;Bounds
+
+// UnableClaim is a kind of claim on an object's capacity.
 type UnableClaim string
 
 // These are the kinds of claims.
@@ -245,8 +252,9 @@ type Bound struct {
 	Unlimited *int64 `json:"unlimited,omitempty"`
 }
 
-// Encoding is how a number is written.
 // +kubebuilder:validation:Enum=Integer;String
+
+// Encoding is how a number is written.
 type Encoding string
 
 // These are the encodings of a number.
@@ -257,9 +265,10 @@ const (
 	EncodingString Encoding = "String"
 )
 
-// Bounds are the minimum and the maximum of an autoscaler.
 // +kubebuilder:validation:XValidation:rule="has(self.min) || has(self.max)",message="give min, max or both"
 // +kubebuilder:validation:XValidation:rule="has(self.each) || !has(self.nameFrom)",message="nameFrom goes together with each"
+
+// Bounds are the minimum and the maximum of an autoscaler.
 type Bounds struct {
 	// Each is the path of list elements with bounds of their own. The paths of min and max are then relative to an element.
 	// +optional
@@ -371,9 +380,10 @@ type Changes struct {
 	Subresources []string `json:"subresources,omitempty"`
 }
 
-// AdapterSpec says how one kind is scaled, suspended, held, bounded and annotated.
 // +kubebuilder:validation:XValidation:rule="!has(self.governsKind) || has(self.governs)",message="governsKind needs governs"
 // +kubebuilder:validation:XValidation:rule="!has(self.owns) || (has(self.suspend) || has(self.hold)) && !has(self.scale)",message="owns needs suspend or hold, and no scale: holding an owner must stop nothing that runs"
+
+// AdapterSpec says how one kind is scaled, suspended, held, bounded and annotated.
 type AdapterSpec struct {
 	// Target is the kind. It cannot be changed; create another adapter instead.
 	// +kubebuilder:validation:XValidation:rule="!has(self.group) || self.group != 'flyball.dev'",message="target.group must not be Flyball's own group: its policies are no targets"
@@ -492,8 +502,6 @@ type Follows struct {
 	Name Path `json:"name"`
 }
 
-// Adapter describes one kind to Flyball. Its name is <plural>.<group> (just <plural> for the core group), so that a kind has at most one.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=fad,categories=flyball
@@ -504,6 +512,8 @@ type Follows struct {
 // +kubebuilder:printcolumn:name="Capabilities",type=string,JSONPath=`.status.capabilities`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// Adapter describes one kind to Flyball. Its name is <plural>.<group> (just <plural> for the core group), so that a kind has at most one.
 type Adapter struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -513,8 +523,9 @@ type Adapter struct {
 	Status AdapterStatus `json:"status,omitempty"`
 }
 
-// AdapterList is a list of Adapters.
 // +kubebuilder:object:root=true
+
+// AdapterList is a list of Adapters.
 type AdapterList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`

@@ -2,9 +2,10 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// CalendarDate is one date, or a range of dates with both ends included, as YYYY-MM-DD.
 // +kubebuilder:validation:XValidation:rule="has(self.date) != (has(self.start) || has(self.end))",message="give either date, or start and end"
 // +kubebuilder:validation:XValidation:rule="has(self.start) == has(self.end)",message="start and end go together"
+
+// CalendarDate is one date, or a range of dates with both ends included, as YYYY-MM-DD.
 type CalendarDate struct {
 	// Date is a single day.
 	// +optional
@@ -39,8 +40,9 @@ type CalendarDay struct {
 	Day int32 `json:"day"`
 }
 
-// InLieu is the replacement of a day that falls on a weekend.
 // +kubebuilder:validation:Enum=Monday;FridayOrMonday;MondayOrTuesday
+
+// InLieu is the replacement of a day that falls on a weekend.
 type InLieu string
 
 const (
@@ -52,13 +54,14 @@ const (
 	InLieuMondayOrTuesday InLieu = "MondayOrTuesday"
 )
 
-// CalendarYearly is a day that comes every year: a date, the first day of a range, a weekday by its place in the month, or a
-// distance from Easter. 29 February comes in leap years only.
 // +kubebuilder:validation:ExactlyOneOf=month;easter;orthodoxEaster
 // +kubebuilder:validation:XValidation:rule="!has(self.month) || has(self.day) != has(self.nth)",message="month goes with day or with nth"
 // +kubebuilder:validation:XValidation:rule="has(self.month) || !(has(self.day) || has(self.nth))",message="day and nth need month"
 // +kubebuilder:validation:XValidation:rule="!has(self.until) || has(self.day)",message="until is the last day of a range that begins with month and day"
 // +kubebuilder:validation:XValidation:rule="!has(self.inLieu) || !(has(self.until) || has(self.nth))",message="inLieu moves a single date: leave it out of a range, and where nth gives the weekday"
+
+// CalendarYearly is a day that comes every year: a date, the first day of a range, a weekday by its place in the month, or a
+// distance from Easter. 29 February comes in leap years only.
 type CalendarYearly struct {
 	// Month, 1 to 12.
 	// +optional
@@ -96,9 +99,10 @@ type CalendarYearly struct {
 	Name string `json:"name,omitempty"`
 }
 
+// +kubebuilder:validation:XValidation:rule="!(has(self.only) && has(self.except))",message="give only or except, and not both: the names that count, or those that do not"
+
 // CalendarHolidays are the public holidays of a country, by the rules of the library github.com/rickar/cal. They are known from
 // 1970 to 2199.
-// +kubebuilder:validation:XValidation:rule="!(has(self.only) && has(self.except))",message="give only or except, and not both: the names that count, or those that do not"
 type CalendarHolidays struct {
 	// Country is a code of ISO 3166-1, such as DE.
 	// +kubebuilder:validation:MinLength=2
@@ -144,8 +148,9 @@ type ConfigMapKey struct {
 	Key string `json:"key,omitempty"`
 }
 
-// CalendarICS is a calendar file of RFC 5545.
 // +kubebuilder:validation:XValidation:rule="has(self.inline) != has(self.configMap)",message="give inline or configMap, and not both"
+
+// CalendarICS is a calendar file of RFC 5545.
 type CalendarICS struct {
 	// Inline is the file itself.
 	// +optional
@@ -157,8 +162,9 @@ type CalendarICS struct {
 	ConfigMap *ConfigMapKey `json:"configMap,omitempty"`
 }
 
-// CalendarSpec is a set of days in a time zone, and of events.
 // +kubebuilder:validation:XValidation:rule="has(self.dates) || has(self.yearly) || has(self.holidays) || has(self.ics) || has(self.include)",message="give dates, yearly, holidays, ics, include or several of them"
+
+// CalendarSpec is a set of days in a time zone, and of events.
 type CalendarSpec struct {
 	// TimeZone is an IANA name. Default: UTC.
 	// +optional
@@ -225,8 +231,6 @@ type CalendarStatus struct {
 	UsedBy int32 `json:"usedBy,omitempty"`
 }
 
-// Calendar is a set of days and events, such as public holidays, that policies refer to by name.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=fcal,categories=flyball
@@ -234,6 +238,8 @@ type CalendarStatus struct {
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Used By",type=integer,JSONPath=`.status.usedBy`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// Calendar is a set of days and events, such as public holidays, that policies refer to by name.
 type Calendar struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -243,8 +249,9 @@ type Calendar struct {
 	Status CalendarStatus `json:"status,omitempty"`
 }
 
-// CalendarList is a list of Calendars.
 // +kubebuilder:object:root=true
+
+// CalendarList is a list of Calendars.
 type CalendarList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`

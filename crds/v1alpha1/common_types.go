@@ -91,14 +91,16 @@ type ClusterTargetSelector struct {
 	ExcludeNamespaces []string `json:"excludeNamespaces,omitempty"`
 }
 
-// Day is a day of the week.
 // +kubebuilder:validation:Enum=Mon;Tue;Wed;Thu;Fri;Sat;Sun
+
+// Day is a day of the week.
 type Day string
 
-// DayOfMonth is a day of the month, 1 to 31, or counted from its end, -1 (the last) to -31.
 // +kubebuilder:validation:Minimum=-31
 // +kubebuilder:validation:Maximum=31
 // +kubebuilder:validation:XValidation:rule="self != 0",message="a day of the month is 1 to 31, or -1 to -31 counted from the end of the month: -1 is the last day"
+
+// DayOfMonth is a day of the month, 1 to 31, or counted from its end, -1 (the last) to -31.
 type DayOfMonth int32
 
 // NthDay is a weekday by its place in the month, such as the last Friday: {week: -1, day: Fri}.
@@ -124,7 +126,6 @@ type Weeks struct {
 	Starting string `json:"starting"`
 }
 
-// Window is a span of time in one of three forms: days and times of the day, a cron with a duration or an until, or a start and an end.
 // +kubebuilder:validation:XValidation:rule="has(self.days) || has(self.months) || has(self.weeks) || has(self.dayOfMonth) || has(self.nth) || has(self.from) || has(self.cron) || has(self.start)",message="give exactly one form: days, months, weeks, dayOfMonth or nth with or without from and to; or cron with duration or until; or start and end"
 // +kubebuilder:validation:XValidation:rule="!(has(self.cron) && has(self.start))",message="give cron, or start and end, and not both"
 // +kubebuilder:validation:XValidation:rule="!(has(self.cron) && (has(self.days) || has(self.months) || has(self.weeks) || has(self.dayOfMonth) || has(self.nth) || has(self.from)))",message="cron does not go with days, months, weeks, dayOfMonth, nth, from and to: write them into the cron, or leave cron out"
@@ -134,6 +135,8 @@ type Weeks struct {
 // +kubebuilder:validation:XValidation:rule="has(self.cron) == (has(self.duration) || has(self.until))",message="cron goes together with duration or until"
 // +kubebuilder:validation:XValidation:rule="!(has(self.duration) && has(self.until))",message="give duration or until, and not both"
 // +kubebuilder:validation:XValidation:rule="has(self.start) == has(self.end)",message="start and end go together"
+
+// Window is a span of time in one of three forms: days and times of the day, a cron with a duration or an until, or a start and an end.
 type Window struct {
 	// Name is used in messages. No two windows of one list have the same.
 	// +optional
@@ -212,8 +215,9 @@ type Window struct {
 	ValidUntil string `json:"validUntil,omitempty"`
 }
 
-// WindowEffect is the effect of a calendar's days on a window.
 // +kubebuilder:validation:Enum=Open;Closed
+
+// WindowEffect is the effect of a calendar's days on a window.
 type WindowEffect string
 
 // These are the effects of a calendar on a window.

@@ -170,8 +170,6 @@ type DeletionCostStatus struct {
 	ForeignWriters []ForeignWriter `json:"foreignWriters,omitempty"`
 }
 
-// DeletionCost sets deletion costs on the pods of objects in its own namespace, so that scaling down keeps zones even.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=fdc,categories=flyball
@@ -184,6 +182,8 @@ type DeletionCostStatus struct {
 // +kubebuilder:printcolumn:name="At half",type=integer,JSONPath=`.status.spread.half`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// DeletionCost sets deletion costs on the pods of objects in its own namespace, so that scaling down keeps zones even.
 type DeletionCost struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -193,16 +193,15 @@ type DeletionCost struct {
 	Status DeletionCostStatus `json:"status,omitempty"`
 }
 
-// DeletionCostList is a list of DeletionCosts.
 // +kubebuilder:object:root=true
+
+// DeletionCostList is a list of DeletionCosts.
 type DeletionCostList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []DeletionCost `json:"items"`
 }
 
-// ClusterDeletionCost is a DeletionCost for many namespaces.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=fcdc,categories=flyball
@@ -215,6 +214,8 @@ type DeletionCostList struct {
 // +kubebuilder:printcolumn:name="At half",type=integer,JSONPath=`.status.spread.half`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// ClusterDeletionCost is a DeletionCost for many namespaces.
 type ClusterDeletionCost struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -224,8 +225,9 @@ type ClusterDeletionCost struct {
 	Status DeletionCostStatus `json:"status,omitempty"`
 }
 
-// ClusterDeletionCostList is a list of ClusterDeletionCosts.
 // +kubebuilder:object:root=true
+
+// ClusterDeletionCostList is a list of ClusterDeletionCosts.
 type ClusterDeletionCostList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`

@@ -71,8 +71,9 @@ type ExceptionRules struct {
 	ApprovedBy string `json:"approvedBy,omitempty"`
 }
 
-// FreezeExceptionSpec lifts namespaced freezes of its own namespace, but never a cluster freeze.
 // +kubebuilder:validation:XValidation:rule="self.activeTo > self.activeFrom",message="activeTo must be after activeFrom"
+
+// FreezeExceptionSpec lifts namespaced freezes of its own namespace, but never a cluster freeze.
 type FreezeExceptionSpec struct {
 	// Target selects the objects. Empty means everything adapted in the namespace.
 	// +optional
@@ -81,8 +82,9 @@ type FreezeExceptionSpec struct {
 	ExceptionRules `json:",inline"`
 }
 
-// ClusterFreezeExceptionSpec lifts freezes of both scopes.
 // +kubebuilder:validation:XValidation:rule="self.activeTo > self.activeFrom",message="activeTo must be after activeFrom"
+
+// ClusterFreezeExceptionSpec lifts freezes of both scopes.
 type ClusterFreezeExceptionSpec struct {
 	// Target selects the objects by namespaces, a namespace selector, or only cluster-scoped kinds, and optionally
 	// more.
@@ -126,8 +128,6 @@ type ExceptionStatus struct {
 	CreatedAt *metav1.Time `json:"createdAt,omitempty"`
 }
 
-// FreezeException allows changes that namespaced freezes of its own namespace deny.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=ffex,categories=flyball
@@ -138,6 +138,8 @@ type ExceptionStatus struct {
 // +kubebuilder:printcolumn:name="Created By",type=string,JSONPath=`.status.createdBy`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.spec.reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// FreezeException allows changes that namespaced freezes of its own namespace deny.
 type FreezeException struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -147,16 +149,15 @@ type FreezeException struct {
 	Status ExceptionStatus `json:"status,omitempty"`
 }
 
-// FreezeExceptionList is a list of FreezeExceptions.
 // +kubebuilder:object:root=true
+
+// FreezeExceptionList is a list of FreezeExceptions.
 type FreezeExceptionList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []FreezeException `json:"items"`
 }
 
-// ClusterFreezeException allows changes that freezes of either scope deny.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=fcfex,categories=flyball
@@ -167,6 +168,8 @@ type FreezeExceptionList struct {
 // +kubebuilder:printcolumn:name="Created By",type=string,JSONPath=`.status.createdBy`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.spec.reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// ClusterFreezeException allows changes that freezes of either scope deny.
 type ClusterFreezeException struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -176,8 +179,9 @@ type ClusterFreezeException struct {
 	Status ExceptionStatus `json:"status,omitempty"`
 }
 
-// ClusterFreezeExceptionList is a list of ClusterFreezeExceptions.
 // +kubebuilder:object:root=true
+
+// ClusterFreezeExceptionList is a list of ClusterFreezeExceptions.
 type ClusterFreezeExceptionList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`

@@ -2,8 +2,6 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ChangeFreeze denies changes to objects of its own namespace for a period of time.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=ffrz,categories=flyball
@@ -16,6 +14,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="End",type=string,format=date-time,JSONPath=`.spec.endTime`,priority=1
 // +kubebuilder:printcolumn:name="Asleep",type=integer,JSONPath=`.status.targets.asleep`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// ChangeFreeze denies changes to objects of its own namespace for a period of time.
 type ChangeFreeze struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -25,16 +25,15 @@ type ChangeFreeze struct {
 	Status FreezeStatus `json:"status,omitempty"`
 }
 
-// ChangeFreezeList is a list of ChangeFreezes.
 // +kubebuilder:object:root=true
+
+// ChangeFreezeList is a list of ChangeFreezes.
 type ChangeFreezeList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []ChangeFreeze `json:"items"`
 }
 
-// ClusterChangeFreeze is a ChangeFreeze for many namespaces.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=fcfrz,categories=flyball
@@ -47,6 +46,8 @@ type ChangeFreezeList struct {
 // +kubebuilder:printcolumn:name="End",type=string,format=date-time,JSONPath=`.spec.endTime`,priority=1
 // +kubebuilder:printcolumn:name="Asleep",type=integer,JSONPath=`.status.targets.asleep`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// ClusterChangeFreeze is a ChangeFreeze for many namespaces.
 type ClusterChangeFreeze struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -56,16 +57,15 @@ type ClusterChangeFreeze struct {
 	Status FreezeStatus `json:"status,omitempty"`
 }
 
-// ClusterChangeFreezeList is a list of ClusterChangeFreezes.
 // +kubebuilder:object:root=true
+
+// ClusterChangeFreezeList is a list of ClusterChangeFreezes.
 type ClusterChangeFreezeList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []ClusterChangeFreeze `json:"items"`
 }
 
-// MaintenanceWindow allows changes to objects of its own namespace only inside its windows.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=fmw,categories=flyball
@@ -77,6 +77,8 @@ type ClusterChangeFreezeList struct {
 // +kubebuilder:printcolumn:name="Zone",type=string,JSONPath=`.spec.timeZone`,priority=1
 // +kubebuilder:printcolumn:name="Asleep",type=integer,JSONPath=`.status.targets.asleep`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// MaintenanceWindow allows changes to objects of its own namespace only inside its windows.
 type MaintenanceWindow struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -86,16 +88,15 @@ type MaintenanceWindow struct {
 	Status FreezeStatus `json:"status,omitempty"`
 }
 
-// MaintenanceWindowList is a list of MaintenanceWindows.
 // +kubebuilder:object:root=true
+
+// MaintenanceWindowList is a list of MaintenanceWindows.
 type MaintenanceWindowList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []MaintenanceWindow `json:"items"`
 }
 
-// ClusterMaintenanceWindow is a MaintenanceWindow for many namespaces.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=fcmw,categories=flyball
@@ -107,6 +108,8 @@ type MaintenanceWindowList struct {
 // +kubebuilder:printcolumn:name="Zone",type=string,JSONPath=`.spec.timeZone`,priority=1
 // +kubebuilder:printcolumn:name="Asleep",type=integer,JSONPath=`.status.targets.asleep`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// ClusterMaintenanceWindow is a MaintenanceWindow for many namespaces.
 type ClusterMaintenanceWindow struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -116,8 +119,9 @@ type ClusterMaintenanceWindow struct {
 	Status FreezeStatus `json:"status,omitempty"`
 }
 
-// ClusterMaintenanceWindowList is a list of ClusterMaintenanceWindows.
 // +kubebuilder:object:root=true
+
+// ClusterMaintenanceWindowList is a list of ClusterMaintenanceWindows.
 type ClusterMaintenanceWindowList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`

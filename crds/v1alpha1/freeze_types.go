@@ -2,9 +2,10 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+// +kubebuilder:validation:Enum=Create;Delete;RollOut;Scale
+
 // Action is one effect of a change on an object. A change is a set of actions: an edit of both the template and the
 // replicas is RollOut and Scale.
-// +kubebuilder:validation:Enum=Create;Delete;RollOut;Scale
 type Action string
 
 // These are all actions.
@@ -15,8 +16,9 @@ const (
 	ActionScale   Action = "Scale"
 )
 
-// Enforcement is the response to a change that a policy denies.
 // +kubebuilder:validation:Enum=Deny;Warn;Audit
+
+// Enforcement is the response to a change that a policy denies.
 type Enforcement string
 
 // These are the responses to a denied change.
@@ -29,9 +31,10 @@ const (
 	EnforcementAudit Enforcement = "Audit"
 )
 
+// +kubebuilder:validation:Enum=Deny;Warn
+
 // LabelChanges is the response to an edit of labels or annotations through which an object leaves the selection of a
 // policy.
-// +kubebuilder:validation:Enum=Deny;Warn
 type LabelChanges string
 
 // These are the responses to an edit of labels.
@@ -58,8 +61,9 @@ type FreezeMessage struct {
 	Contact string `json:"contact,omitempty"`
 }
 
-// FreezeSubject is a user, a group or a service account, as in a RoleBinding.
 // +kubebuilder:validation:XValidation:rule="has(self.namespace) == (self.kind == 'ServiceAccount')",message="a ServiceAccount has a namespace, and User and Group have none"
+
+// FreezeSubject is a user, a group or a service account, as in a RoleBinding.
 type FreezeSubject struct {
 	// Kind is User, Group or ServiceAccount.
 	// +kubebuilder:validation:Enum=User;Group;ServiceAccount
@@ -202,8 +206,9 @@ type FreezePeriod struct {
 	Calendars []FreezeCalendar `json:"calendars,omitempty"`
 }
 
-// FreezeEffect is the effect of a calendar's days on a freeze or maintenance window.
 // +kubebuilder:validation:Enum=Frozen;Open
+
+// FreezeEffect is the effect of a calendar's days on a freeze or maintenance window.
 type FreezeEffect string
 
 // These are the effects of a calendar on changes.
@@ -227,11 +232,12 @@ type FreezeCalendar struct {
 // Use returns the name of the Calendar and its effect.
 func (c FreezeCalendar) Use() (name string, effect FreezeEffect) { return c.Name, c.Effect }
 
-// ChangeFreezeSpec denies changes to the selected objects of its own namespace from startTime until endTime, and at times
-// that recur.
 // +kubebuilder:validation:XValidation:rule="has(self.startTime) == has(self.endTime)",message="startTime and endTime go together"
 // +kubebuilder:validation:XValidation:rule="!has(self.startTime) || !has(self.endTime) || self.endTime > self.startTime",message="endTime must be after startTime"
 // +kubebuilder:validation:XValidation:rule="has(self.startTime) || has(self.endTime) || has(self.windows) && size(self.windows) > 0 || has(self.calendars) && self.calendars.exists(c, c.effect == 'Frozen')",message="give startTime and endTime, windows, or a calendar with the effect Frozen: the freeze has no time at which it denies changes"
+
+// ChangeFreezeSpec denies changes to the selected objects of its own namespace from startTime until endTime, and at times
+// that recur.
 type ChangeFreezeSpec struct {
 	// Target selects the objects. Empty means everything adapted in the namespace.
 	// +optional
@@ -248,11 +254,12 @@ type ChangeFreezeSpec struct {
 	Suspend []FreezeSuspend `json:"suspend,omitempty"`
 }
 
-// ClusterChangeFreezeSpec denies changes to the selected objects of many namespaces from startTime until endTime, and at
-// times that recur.
 // +kubebuilder:validation:XValidation:rule="has(self.startTime) == has(self.endTime)",message="startTime and endTime go together"
 // +kubebuilder:validation:XValidation:rule="!has(self.startTime) || !has(self.endTime) || self.endTime > self.startTime",message="endTime must be after startTime"
 // +kubebuilder:validation:XValidation:rule="has(self.startTime) || has(self.endTime) || has(self.windows) && size(self.windows) > 0 || has(self.calendars) && self.calendars.exists(c, c.effect == 'Frozen')",message="give startTime and endTime, windows, or a calendar with the effect Frozen: the freeze has no time at which it denies changes"
+
+// ClusterChangeFreezeSpec denies changes to the selected objects of many namespaces from startTime until endTime, and at
+// times that recur.
 type ClusterChangeFreezeSpec struct {
 	// Target selects the objects by namespaces, a namespace selector, or only cluster-scoped kinds, and optionally
 	// more.

@@ -2,8 +2,9 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// NotificationEvent is an occasion of a message.
 // +kubebuilder:validation:Enum=TransitionAhead;Asleep;Awake;Failed;Contested;Denied;ExceptionMade;ExceptionUsed;FreezeAhead;FreezeBegun;FreezeOver;AdapterNotReady;RecommendationReady
+
+// NotificationEvent is an occasion of a message.
 type NotificationEvent string
 
 // These are all occasions of messages.
@@ -93,8 +94,9 @@ type NotificationWebhook struct {
 	SigningKeyFrom SecretSource `json:"signingKeyFrom"`
 }
 
-// ServiceType is the kind of a service. It determines the form of the request.
 // +kubebuilder:validation:Enum=Slack;Mattermost;RocketChat;GoogleChat;Discord;Teams;Email;JSON
+
+// ServiceType is the kind of a service. It determines the form of the request.
 type ServiceType string
 
 // These are all types of services.
@@ -118,8 +120,9 @@ type NotificationService struct {
 	URLFrom SecretSource `json:"urlFrom"`
 }
 
-// NotificationTarget is the receiver of messages.
 // +kubebuilder:validation:XValidation:rule="has(self.webhook) != has(self.service)",message="give exactly one of webhook and service"
+
+// NotificationTarget is the receiver of messages.
 type NotificationTarget struct {
 	// Webhook is an HTTP endpoint for programs.
 	// +optional
@@ -129,8 +132,9 @@ type NotificationTarget struct {
 	Service *NotificationService `json:"service,omitempty"`
 }
 
-// NotificationRules are the common fields of notifications of both scopes.
 // +kubebuilder:validation:XValidation:rule="!has(self.to.service) || self.to.service.type != 'JSON' || has(self.template)",message="to.service.type JSON needs template, which is the whole body of the request"
+
+// NotificationRules are the common fields of notifications of both scopes.
 type NotificationRules struct {
 	// Events lists the occasions of messages.
 	// +kubebuilder:validation:MinItems=1
@@ -224,8 +228,6 @@ type NotificationStatus struct {
 	AheadUntil *metav1.Time `json:"aheadUntil,omitempty"`
 }
 
-// Notification sends messages about the policies of its namespace to a webhook, a chat or e-mail.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=fnot,categories=flyball
@@ -235,6 +237,8 @@ type NotificationStatus struct {
 // +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.failed`
 // +kubebuilder:printcolumn:name="Last Sent",type=date,JSONPath=`.status.lastSent.time`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// Notification sends messages about the policies of its namespace to a webhook, a chat or e-mail.
 type Notification struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -244,16 +248,15 @@ type Notification struct {
 	Status NotificationStatus `json:"status,omitempty"`
 }
 
-// NotificationList is a list of Notifications.
 // +kubebuilder:object:root=true
+
+// NotificationList is a list of Notifications.
 type NotificationList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []Notification `json:"items"`
 }
 
-// ClusterNotification sends messages about policies of all namespaces, and about cluster-scoped policies.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=fcnot,categories=flyball
@@ -263,6 +266,8 @@ type NotificationList struct {
 // +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.failed`
 // +kubebuilder:printcolumn:name="Last Sent",type=date,JSONPath=`.status.lastSent.time`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// ClusterNotification sends messages about policies of all namespaces, and about cluster-scoped policies.
 type ClusterNotification struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -272,8 +277,9 @@ type ClusterNotification struct {
 	Status NotificationStatus `json:"status,omitempty"`
 }
 
-// ClusterNotificationList is a list of ClusterNotifications.
 // +kubebuilder:object:root=true
+
+// ClusterNotificationList is a list of ClusterNotifications.
 type ClusterNotificationList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`

@@ -2,8 +2,9 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// OverrideEffect is the state that an Override asks for.
 // +kubebuilder:validation:Enum=Awake;Asleep;Hold
+
+// OverrideEffect is the state that an Override asks for.
 type OverrideEffect string
 
 // Effects of Overrides.
@@ -48,9 +49,10 @@ type OverrideRules struct {
 	Reason string `json:"reason"`
 }
 
-// OverrideSpec overrides schedules for a time in its own namespace.
 // +kubebuilder:validation:XValidation:rule="has(self.for) != has(self.until)",message="give exactly one of for and until"
 // +kubebuilder:validation:XValidation:rule="!has(self.timeZone) || has(self.until)",message="timeZone is the zone of until: leave it out with for"
+
+// OverrideSpec overrides schedules for a time in its own namespace.
 type OverrideSpec struct {
 	// Target selects the objects, not by annotations. Empty: everything in the namespace for which the effect is possible.
 	// +optional
@@ -61,9 +63,10 @@ type OverrideSpec struct {
 	OverrideRules `json:",inline"`
 }
 
-// ClusterOverrideSpec overrides schedules for a time in many namespaces.
 // +kubebuilder:validation:XValidation:rule="has(self.for) != has(self.until)",message="give exactly one of for and until"
 // +kubebuilder:validation:XValidation:rule="!has(self.timeZone) || has(self.until)",message="timeZone is the zone of until: leave it out with for"
+
+// ClusterOverrideSpec overrides schedules for a time in many namespaces.
 type ClusterOverrideSpec struct {
 	// Target selects the objects; it names namespaces, a namespace selector, or only cluster-scoped kinds.
 	// +kubebuilder:validation:XValidation:rule="!has(self.annotations)",message="annotations: select by kinds, names and labels"
@@ -102,8 +105,6 @@ type ReachedTarget struct {
 	Yielding string `json:"yielding,omitempty"`
 }
 
-// Override keeps objects of its own namespace awake, asleep or held for a time. It beats every schedule.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=fov,categories=flyball
@@ -116,6 +117,8 @@ type ReachedTarget struct {
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.spec.reason`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// Override keeps objects of its own namespace awake, asleep or held for a time. It beats every schedule.
 type Override struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -125,16 +128,15 @@ type Override struct {
 	Status OverrideStatus `json:"status,omitempty"`
 }
 
-// OverrideList is a list of Overrides.
 // +kubebuilder:object:root=true
+
+// OverrideList is a list of Overrides.
 type OverrideList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []Override `json:"items"`
 }
 
-// ClusterOverride is an Override over many namespaces.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=fcov,categories=flyball
@@ -147,6 +149,8 @@ type OverrideList struct {
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.spec.reason`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// ClusterOverride is an Override over many namespaces.
 type ClusterOverride struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -156,16 +160,18 @@ type ClusterOverride struct {
 	Status OverrideStatus `json:"status,omitempty"`
 }
 
-// ClusterOverrideList is a list of ClusterOverrides.
 // +kubebuilder:object:root=true
+
+// ClusterOverrideList is a list of ClusterOverrides.
 type ClusterOverrideList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []ClusterOverride `json:"items"`
 }
 
-// OverrideBounds limits the Overrides to which a schedule yields.
 // +kubebuilder:validation:XValidation:rule="has(self.maxDuration) || has(self.effects)",message="give maxDuration, effects or both"
+
+// OverrideBounds limits the Overrides to which a schedule yields.
 type OverrideBounds struct {
 	// MaxDuration is the longest time, from the creation of an Override, for which the schedule yields to it, for example 12h.
 	// Default: no limit.

@@ -278,8 +278,6 @@ type RecommendationStatus struct {
 	Reasons []string `json:"reasons,omitempty"`
 }
 
-// Recommendation has the recommended numbers of one target. It is deleted with the target.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=frec,categories=flyball
@@ -294,6 +292,8 @@ type RecommendationStatus struct {
 // +kubebuilder:printcolumn:name="Waiting",type=string,JSONPath=`.status.waiting`,priority=1
 // +kubebuilder:printcolumn:name="Policy",type=string,JSONPath=`.spec.policy`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// Recommendation has the recommended numbers of one target. It is deleted with the target.
 type Recommendation struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -303,8 +303,9 @@ type Recommendation struct {
 	Status RecommendationStatus `json:"status,omitempty"`
 }
 
-// RecommendationList is a list of Recommendations.
 // +kubebuilder:object:root=true
+
+// RecommendationList is a list of Recommendations.
 type RecommendationList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -334,15 +335,15 @@ type UsageCheckpointSpec struct {
 	Data string `json:"data"`
 }
 
-// UsageCheckpoint keeps the learnt usage of one target across restarts. It is deleted with the target. Only Flyball
-// writes it.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=fuc,categories=flyball
 // +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.target.kind`
 // +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.spec.target.name`
 // +kubebuilder:printcolumn:name="Policy",type=string,JSONPath=`.spec.policy`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// UsageCheckpoint keeps the learnt usage of one target across restarts. It is deleted with the target. Only Flyball
+// writes it.
 type UsageCheckpoint struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -350,8 +351,9 @@ type UsageCheckpoint struct {
 	Spec UsageCheckpointSpec `json:"spec"`
 }
 
-// UsageCheckpointList is a list of UsageCheckpoints.
 // +kubebuilder:object:root=true
+
+// UsageCheckpointList is a list of UsageCheckpoints.
 type UsageCheckpointList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`

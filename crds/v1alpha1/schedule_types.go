@@ -5,8 +5,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CalendarEffect is the state of a schedule on the days of a calendar.
 // +kubebuilder:validation:Enum=Asleep;Awake
+
+// CalendarEffect is the state of a schedule on the days of a calendar.
 type CalendarEffect string
 
 // Effects.
@@ -28,8 +29,9 @@ type CalendarRef struct {
 // Use returns the name of the Calendar and its effect.
 func (c CalendarRef) Use() (name string, effect CalendarEffect) { return c.Name, c.Effect }
 
-// Otherwise is the state that a schedule asks for outside of its windows.
 // +kubebuilder:validation:Enum=Asleep;Awake;Nothing
+
+// Otherwise is the state that a schedule asks for outside of its windows.
 type Otherwise string
 
 // States outside of windows.
@@ -46,8 +48,9 @@ type AgeRule struct {
 	AsleepAfter Duration `json:"asleepAfter"`
 }
 
-// Absent is the meaning of a target without a series in the answer to a demand.
 // +kubebuilder:validation:Enum=Keep;Idle
+
+// Absent is the meaning of a target without a series in the answer to a demand.
 type Absent string
 
 // Meanings of a target without a series.
@@ -108,9 +111,10 @@ type IdleRule struct {
 	InWindows bool `json:"inWindows,omitempty"`
 }
 
-// BoundsValue is a range for an autoscaler; an omitted end keeps the object's own, and none is raised above the object's own.
 // +kubebuilder:validation:XValidation:rule="has(self.min) || has(self.max)",message="give min, max or both"
 // +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || self.min <= self.max",message="min must not be above max"
+
+// BoundsValue is a range for an autoscaler; an omitted end keeps the object's own, and none is raised above the object's own.
 type BoundsValue struct {
 	// Min is the lower end.
 	// +optional
@@ -122,8 +126,9 @@ type BoundsValue struct {
 	Max *int64 `json:"max,omitempty"`
 }
 
-// AsleepAs is the form of sleep of a schedule's targets, exactly one of its fields.
 // +kubebuilder:validation:XValidation:rule="[has(self.replicas), has(self.percent), has(self.bounds), has(self.hold), has(self.annotations)].filter(x, x).size() == 1",message="give exactly one of replicas, percent, bounds, hold and annotations"
+
+// AsleepAs is the form of sleep of a schedule's targets, exactly one of its fields.
 type AsleepAs struct {
 	// Replicas for every component, never raised above its original.
 	// +optional
@@ -157,8 +162,9 @@ type RateLimit struct {
 	DelayBetweenBatches Duration `json:"delayBetweenBatches"`
 }
 
-// ManualChange is the answer to a manual change of a sleeping target.
 // +kubebuilder:validation:Enum=Respect;Enforce
+
+// ManualChange is the answer to a manual change of a sleeping target.
 type ManualChange string
 
 // Answers to a manual change.
@@ -169,8 +175,9 @@ const (
 	ManualEnforce ManualChange = "Enforce"
 )
 
-// DeletionPolicy is the fate of sleeping targets when the policy is deleted.
 // +kubebuilder:validation:Enum=Restore;Orphan
+
+// DeletionPolicy is the fate of sleeping targets when the policy is deleted.
 type DeletionPolicy string
 
 // Deletion policies.
@@ -181,8 +188,9 @@ const (
 	DeletionOrphan DeletionPolicy = "Orphan"
 )
 
-// WaitFor is the state that the objects of a wave must reach before the next wave begins.
 // +kubebuilder:validation:Enum=Ready;Written
+
+// WaitFor is the state that the objects of a wave must reach before the next wave begins.
 type WaitFor string
 
 // These are the states for which the next wave can wait.
@@ -193,8 +201,9 @@ const (
 	WaitForWritten WaitFor = "Written"
 )
 
-// OnTimeout is the answer to a wave that is not ready in time.
 // +kubebuilder:validation:Enum=Continue;Stop
+
+// OnTimeout is the answer to a wave that is not ready in time.
 type OnTimeout string
 
 // Answers to a wave that is not ready in time.
@@ -205,8 +214,9 @@ const (
 	OnTimeoutStop OnTimeout = "Stop"
 )
 
-// Wave is a part of a schedule's targets that wakes together. An object belongs to the first wave that selects it.
 // +kubebuilder:validation:XValidation:rule="has(self.kinds) || has(self.names) || has(self.selector)",message="a wave needs kinds, names or selector: the targets of no wave are the last wave already"
+
+// Wave is a part of a schedule's targets that wakes together. An object belongs to the first wave that selects it.
 type Wave struct {
 	// Name of the wave, for messages. Default: its place, such as wave 1.
 	// +optional
@@ -244,8 +254,9 @@ type Wave struct {
 	OnTimeout OnTimeout `json:"onTimeout,omitempty"`
 }
 
-// Across is the reach of an order.
 // +kubebuilder:validation:Enum=Namespace;Namespaces
+
+// Across is the reach of an order.
 type Across string
 
 // These are the reaches of an order.
@@ -355,7 +366,6 @@ type ScheduleRules struct {
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 }
 
-// ScheduleSpec puts the selected objects of its own namespace to sleep and wakes them.
 // +kubebuilder:validation:XValidation:rule="(has(self.upscale) || has(self.downscale) ? 1 : 0) + (has(self.asleep) ? 1 : 0) + (has(self.awake) ? 1 : 0) == 1 || (has(self.age) || has(self.idle)) && !has(self.upscale) && !has(self.downscale) && !has(self.asleep) && !has(self.awake)",message="give exactly one of: downscale with or without upscale, asleep, awake; only age and idle may stand without them"
 // +kubebuilder:validation:XValidation:rule="!has(self.order) || !has(self.order.across)",message="order.across is for a ClusterSchedule"
 // +kubebuilder:validation:XValidation:rule="!has(self.age) || has(self.upscale) || !has(self.downscale)",message="age does not go with downscale alone, where nothing but people wakes: write upscale too, or windows"
@@ -366,6 +376,8 @@ type ScheduleRules struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.calendars) || has(self.upscale) || !has(self.downscale)",message="calendars do not go with downscale alone, which has no state for them to overrule: write upscale too, or windows"
 // +kubebuilder:validation:XValidation:rule="!has(self.otherwise) || has(self.asleep) || has(self.awake)",message="otherwise is for the time outside of windows: write asleep or awake, or leave it out"
 // +kubebuilder:validation:XValidation:rule="!has(self.otherwise) || self.otherwise != (has(self.asleep) ? 'Asleep' : 'Awake')",message="otherwise is what the windows are already: write Nothing, or leave it out"
+
+// ScheduleSpec puts the selected objects of its own namespace to sleep and wakes them.
 type ScheduleSpec struct {
 	// Target selects the objects. Empty: everything in the namespace that can sleep.
 	// +optional
@@ -374,7 +386,6 @@ type ScheduleSpec struct {
 	ScheduleRules `json:",inline"`
 }
 
-// ClusterScheduleSpec puts the selected objects of many namespaces to sleep and wakes them.
 // +kubebuilder:validation:XValidation:rule="(has(self.upscale) || has(self.downscale) ? 1 : 0) + (has(self.asleep) ? 1 : 0) + (has(self.awake) ? 1 : 0) == 1 || (has(self.age) || has(self.idle)) && !has(self.upscale) && !has(self.downscale) && !has(self.asleep) && !has(self.awake)",message="give exactly one of: downscale with or without upscale, asleep, awake; only age and idle may stand without them"
 // +kubebuilder:validation:XValidation:rule="!has(self.age) || has(self.upscale) || !has(self.downscale)",message="age does not go with downscale alone, where nothing but people wakes: write upscale too, or windows"
 // +kubebuilder:validation:XValidation:rule="!has(self.idle) || has(self.upscale) || !has(self.downscale)",message="idle needs upscale too"
@@ -384,6 +395,8 @@ type ScheduleSpec struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.calendars) || has(self.upscale) || !has(self.downscale)",message="calendars do not go with downscale alone, which has no state for them to overrule: write upscale too, or windows"
 // +kubebuilder:validation:XValidation:rule="!has(self.otherwise) || has(self.asleep) || has(self.awake)",message="otherwise is for the time outside of windows: write asleep or awake, or leave it out"
 // +kubebuilder:validation:XValidation:rule="!has(self.otherwise) || self.otherwise != (has(self.asleep) ? 'Asleep' : 'Awake')",message="otherwise is what the windows are already: write Nothing, or leave it out"
+
+// ClusterScheduleSpec puts the selected objects of many namespaces to sleep and wakes them.
 type ClusterScheduleSpec struct {
 	// Target selects the objects; it names namespaces, a namespace selector, or only cluster-scoped kinds.
 	Target        ClusterTargetSelector `json:"target"`
@@ -437,8 +450,6 @@ type ScheduleStatus struct {
 	Order *OrderStatus `json:"order,omitempty"`
 }
 
-// Schedule puts objects of its own namespace to sleep and wakes them exactly as they were.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=fsch,categories=flyball
@@ -451,6 +462,8 @@ type ScheduleStatus struct {
 // +kubebuilder:printcolumn:name="Next",type=string,format=date-time,JSONPath=`.status.nextTransitionTime`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// Schedule puts objects of its own namespace to sleep and wakes them exactly as they were.
 type Schedule struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -460,16 +473,15 @@ type Schedule struct {
 	Status ScheduleStatus `json:"status,omitempty"`
 }
 
-// ScheduleList is a list of Schedules.
 // +kubebuilder:object:root=true
+
+// ScheduleList is a list of Schedules.
 type ScheduleList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []Schedule `json:"items"`
 }
 
-// ClusterSchedule is a Schedule over many namespaces.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=fcsch,categories=flyball
@@ -482,6 +494,8 @@ type ScheduleList struct {
 // +kubebuilder:printcolumn:name="Next",type=string,format=date-time,JSONPath=`.status.nextTransitionTime`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// ClusterSchedule is a Schedule over many namespaces.
 type ClusterSchedule struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -491,8 +505,9 @@ type ClusterSchedule struct {
 	Status ScheduleStatus `json:"status,omitempty"`
 }
 
-// ClusterScheduleList is a list of ClusterSchedules.
 // +kubebuilder:object:root=true
+
+// ClusterScheduleList is a list of ClusterSchedules.
 type ClusterScheduleList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`

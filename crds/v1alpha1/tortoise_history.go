@@ -1,7 +1,8 @@
 package v1alpha1
 
-// HistorySource is the source of usage.
 // +kubebuilder:validation:Enum=Metrics;VerticalPodAutoscaler;Prometheus
+
+// HistorySource is the source of usage.
 type HistorySource string
 
 // Sources of usage.
@@ -14,8 +15,9 @@ const (
 	HistoryPrometheus HistorySource = "Prometheus"
 )
 
-// Seasonality is the period of demand.
 // +kubebuilder:validation:Enum=Auto;Daily
+
+// Seasonality is the period of demand.
 type Seasonality string
 
 // Seasonalities.
@@ -26,9 +28,10 @@ const (
 	SeasonalityDaily Seasonality = "Daily"
 )
 
-// TunedHistory is the source of usage.
 // +kubebuilder:validation:XValidation:rule="!has(self.window) || self.source == 'Prometheus'",message="history.window is for the source Prometheus: the metrics API has no history"
 // +kubebuilder:validation:XValidation:rule="!has(self.create) || !self.create || self.source == 'VerticalPodAutoscaler'",message="history.create is for the source VerticalPodAutoscaler"
+
+// TunedHistory is the source of usage.
 type TunedHistory struct {
 	// Source is Metrics: the metrics API (metrics.k8s.io), from now on; VerticalPodAutoscaler: that of the target
 	// recommends the requests that are not chosen together with replicas, and the metrics API has all else; or

@@ -5,8 +5,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TortoiseMode is the effect of recommendations.
 // +kubebuilder:validation:Enum=Off;Auto;Emergency
+
+// TortoiseMode is the effect of recommendations.
 type TortoiseMode string
 
 // Modes of a Tortoise.
@@ -19,8 +20,9 @@ const (
 	TortoiseEmergency TortoiseMode = "Emergency"
 )
 
-// ScalingPolicy is the way in which a container gets more of a resource.
 // +kubebuilder:validation:Enum=Horizontal;Vertical;Off
+
+// ScalingPolicy is the way in which a container gets more of a resource.
 type ScalingPolicy string
 
 // Scaling policies.
@@ -33,12 +35,14 @@ const (
 	ScaleOff ScalingPolicy = "Off"
 )
 
-// MemoryPolicy is the way in which a container gets more memory: Vertical, by a larger request, or Off.
 // +kubebuilder:validation:Enum=Vertical;Off
+
+// MemoryPolicy is the way in which a container gets more memory: Vertical, by a larger request, or Off.
 type MemoryPolicy string
 
-// TortoiseProfile is the price of risk.
 // +kubebuilder:validation:Enum=Lean;Balanced;Safe;Tortoise
+
+// TortoiseProfile is the price of risk.
 type TortoiseProfile string
 
 // Profiles of a Tortoise.
@@ -50,9 +54,10 @@ const (
 	ProfileTortoise TortoiseProfile = "Tortoise"
 )
 
-// Percentage is a whole number of percent as text, for example 20%.
 // +kubebuilder:validation:MaxLength=5
 // +kubebuilder:validation:XValidation:rule="self.matches('^(0|[1-9][0-9]{0,3})%$')",message="write a percentage, such as 20%",messageExpression="'write a percentage, such as 20%, and not ' + self"
+
+// Percentage is a whole number of percent as text, for example 20%.
 type Percentage string
 
 // The markers of a quantity stand at each field: controller-gen leaves out those of a type that is an alias of resource.Quantity,
@@ -100,9 +105,10 @@ type TunedResources struct {
 	Max *Quantities `json:"max,omitempty"`
 }
 
-// TunedReplicas bounds the bounds of autoscalers.
 // +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || self.min <= self.max",message="replicas.min must not be above replicas.max"
 // +kubebuilder:validation:XValidation:rule="!has(self.preferredMax) || !has(self.max) || self.preferredMax <= self.max",message="replicas.preferredMax must not be above replicas.max"
+
+// TunedReplicas bounds the bounds of autoscalers.
 type TunedReplicas struct {
 	// Min is the lowest minimum of an autoscaler. Default: 3, or the owner's minimum if lower.
 	// +optional
@@ -189,8 +195,9 @@ type TortoiseRules struct {
 	Priority int32 `json:"priority,omitempty"`
 }
 
-// AutoscalerRemoval is the fate of a created autoscaler.
 // +kubebuilder:validation:Enum=Keep;Delete
+
+// AutoscalerRemoval is the fate of a created autoscaler.
 type AutoscalerRemoval string
 
 // Fates of a created autoscaler.
@@ -201,8 +208,9 @@ const (
 	DeleteAutoscaler AutoscalerRemoval = "Delete"
 )
 
-// MadeAutoscaler is a HorizontalPodAutoscaler that is created for the only target.
 // +kubebuilder:validation:XValidation:rule="self.create",message="leave autoscaler out to use the one that governs the target"
+
+// MadeAutoscaler is a HorizontalPodAutoscaler that is created for the only target.
 type MadeAutoscaler struct {
 	// Create makes the autoscaler if the target has none, in the modes Auto and Emergency. It begins with replicas.min
 	// (default: 3, or replicas.max if lower), replicas.max and 70 percent of the CPU request, and is then tuned like
@@ -219,9 +227,10 @@ type MadeAutoscaler struct {
 	OnDelete AutoscalerRemoval `json:"onDelete,omitempty"`
 }
 
-// TortoiseSpec tunes selected objects of its own namespace.
 // +kubebuilder:validation:XValidation:rule="!has(self.autoscaler) || (has(self.target.kinds) && size(self.target.kinds) == 1 && has(self.target.names) && size(self.target.names) == 1)",message="autoscaler needs a target of one kind and one name"
 // +kubebuilder:validation:XValidation:rule="!has(self.autoscaler) || (has(self.replicas) && has(self.replicas.max))",message="autoscaler needs replicas.max"
+
+// TortoiseSpec tunes selected objects of its own namespace.
 type TortoiseSpec struct {
 	// Target selects the objects with tuned pods. Autoscalers are not targets: the autoscaler of a target is found
 	// automatically.
@@ -275,8 +284,6 @@ type TortoiseStatus struct {
 	NextChangeTime *metav1.Time `json:"nextChangeTime,omitempty"`
 }
 
-// Tortoise tunes requests, bounds and target utilisation of objects of its own namespace, together, from what they used.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=ftt,categories=flyball
@@ -289,6 +296,8 @@ type TortoiseStatus struct {
 // +kubebuilder:printcolumn:name="Next",type=string,format=date-time,JSONPath=`.status.nextChangeTime`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// Tortoise tunes requests, bounds and target utilisation of objects of its own namespace, together, from what they used.
 type Tortoise struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -298,16 +307,15 @@ type Tortoise struct {
 	Status TortoiseStatus `json:"status,omitempty"`
 }
 
-// TortoiseList is a list of Tortoises.
 // +kubebuilder:object:root=true
+
+// TortoiseList is a list of Tortoises.
 type TortoiseList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []Tortoise `json:"items"`
 }
 
-// ClusterTortoise is a Tortoise over many namespaces.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=fctt,categories=flyball
@@ -320,6 +328,8 @@ type TortoiseList struct {
 // +kubebuilder:printcolumn:name="Next",type=string,format=date-time,JSONPath=`.status.nextChangeTime`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// ClusterTortoise is a Tortoise over many namespaces.
 type ClusterTortoise struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -329,8 +339,9 @@ type ClusterTortoise struct {
 	Status TortoiseStatus `json:"status,omitempty"`
 }
 
-// ClusterTortoiseList is a list of ClusterTortoises.
 // +kubebuilder:object:root=true
+
+// ClusterTortoiseList is a list of ClusterTortoises.
 type ClusterTortoiseList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`

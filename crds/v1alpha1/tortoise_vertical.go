@@ -1,7 +1,8 @@
 package v1alpha1
 
-// VerticalApply is the place of changes of requests.
 // +kubebuilder:validation:Enum=InPlace;InPlaceOrRollOut;RollOut;OnCreate
+
+// VerticalApply is the place of changes of requests.
 type VerticalApply string
 
 // Places of changes of requests.
@@ -16,8 +17,9 @@ const (
 	ApplyOnCreate VerticalApply = "OnCreate"
 )
 
-// VerticalLimits is the rule for the limits of tuned requests.
 // +kubebuilder:validation:Enum=Ratio;Keep;None
+
+// VerticalLimits is the rule for the limits of tuned requests.
 type VerticalLimits string
 
 // Rules for limits.
@@ -30,8 +32,9 @@ const (
 	LimitsNone VerticalLimits = "None"
 )
 
-// TunedVertical are the rules for changes of requests.
 // +kubebuilder:validation:XValidation:rule="!has(self.limits) || self.limits != 'None' || !has(self.apply) || self.apply in ['RollOut', 'OnCreate']",message="vertical.limits None needs vertical.apply RollOut or OnCreate: the limit of a pod that runs cannot be removed"
+
+// TunedVertical are the rules for changes of requests.
 type TunedVertical struct {
 	// Apply: RollOut changes the template: each change is a roll-out. InPlace changes running pods and leaves the
 	// template alone. InPlaceOrRollOut also changes the template if a pod cannot be changed in place. OnCreate changes

@@ -5,8 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Overlap decides which triggers count while several windows are open.
 // +kubebuilder:validation:Enum=Priority;Highest
+
+// Overlap decides which triggers count while several windows are open.
 type Overlap string
 
 // These are the rules for overlapping windows.
@@ -18,9 +19,10 @@ const (
 	OverlapHighest Overlap = "Highest"
 )
 
-// TriggerValues are the values of a trigger. Missing values stay as the owner has them.
 // +kubebuilder:validation:XValidation:rule="has(self.min) || has(self.max) || has(self.replicas)",message="give min, max, replicas or several of them"
 // +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || self.min <= self.max",message="min must not be above max"
+
+// TriggerValues are the values of a trigger. Missing values stay as the owner has them.
 type TriggerValues struct {
 	// Min is the minimum, for kinds with bounds.
 	// +optional
@@ -40,8 +42,9 @@ type TriggerValues struct {
 	Replicas *int64 `json:"replicas,omitempty"`
 }
 
-// TimeTrigger is one window with its values.
 // +kubebuilder:validation:XValidation:rule="has(self.window) || has(self.calendars) && self.calendars.exists(c, c.effect == 'Open')",message="give window, or a calendar with the effect Open: the trigger has no time at which it begins"
+
+// TimeTrigger is one window with its values.
 type TimeTrigger struct {
 	// Name is unique in its policy, and appears in status, events and messages.
 	// +kubebuilder:validation:MinLength=1
@@ -148,9 +151,6 @@ type TriggerStatus struct {
 	Applied []AppliedValues `json:"applied,omitempty"`
 }
 
-// Trigger sets the minimum, maximum and size of objects of its own namespace in prioritised windows of time, and
-// restores the originals afterwards.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=ftrg,categories=flyball
@@ -162,6 +162,9 @@ type TriggerStatus struct {
 // +kubebuilder:printcolumn:name="Next",type=string,format=date-time,JSONPath=`.status.nextTransitionTime`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// Trigger sets the minimum, maximum and size of objects of its own namespace in prioritised windows of time, and
+// restores the originals afterwards.
 type Trigger struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -171,16 +174,15 @@ type Trigger struct {
 	Status TriggerStatus `json:"status,omitempty"`
 }
 
-// TriggerList is a list of Triggers.
 // +kubebuilder:object:root=true
+
+// TriggerList is a list of Triggers.
 type TriggerList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []Trigger `json:"items"`
 }
 
-// ClusterTrigger is a Trigger for many namespaces.
-//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=fctrg,categories=flyball
@@ -192,6 +194,8 @@ type TriggerList struct {
 // +kubebuilder:printcolumn:name="Next",type=string,format=date-time,JSONPath=`.status.nextTransitionTime`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// ClusterTrigger is a Trigger for many namespaces.
 type ClusterTrigger struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -201,8 +205,9 @@ type ClusterTrigger struct {
 	Status TriggerStatus `json:"status,omitempty"`
 }
 
-// ClusterTriggerList is a list of ClusterTriggers.
 // +kubebuilder:object:root=true
+
+// ClusterTriggerList is a list of ClusterTriggers.
 type ClusterTriggerList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
