@@ -7,6 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -85,11 +87,17 @@ func (s *scene) start() (stop func()) {
 	go func() {
 		done <- app.Run(ctx, s.env.Cluster.Impersonate("system:serviceaccount:flyball-system:flyball", "system:masters"), app.Options{
 			MetricsAddress: metrics, HealthAddress: "0", Namespace: harness.Namespace, Workers: 16, QPS: -1, ShutdownTimeout: harness.Patience,
-			Log: log, Clock: s.clock, UsageResolution: time.Second, Webhook: app.WebhookOptions{
+			Log: log, Clock: s.clock, UsageResolution: time.Second,
+			Savings: app.SavingsOptions{Price: "cpu=0.031,memory=0.004,currency=EUR", CO2: "cpu=4.6,memory=0.4"},
+			Notifications: app.NotificationOptions{Enabled: true, Secrets: []string{"flyball-notifications"}, PerNamespace: 20,
+				AllowedHosts: []string{"127.0.0.0/8"}}, Webhook: app.WebhookOptions{
 				Enabled: true, Pods: true, Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Secret: "flyball"},
 		})
 	}()
-	s.must(s.env.AwaitAdapters(s.Context(), inUse[:2]...))
+	if err := s.env.AwaitAdapters(s.Context(), inUse[:2]...); err != nil {
+		cancel()
+		s.Fatalf("%v; the manager: %v\n%s", err, <-done, said.String())
+	}
 	s.prometheus = startPrometheus(s.T, s.env.Cluster, s.env.Root, metrics)
 	return func() {
 		cancel()
@@ -99,10 +107,29 @@ func (s *scene) start() (stop func()) {
 	}
 }
 
+// notification sends a message about the changes that the freeze of the scene denies, to an address.
+const notification = `
+---
+apiVersion: v1
+kind: Secret
+metadata: {namespace: depot, name: flyball-notifications}
+stringData: {url: %q}
+---
+apiVersion: flyball.dev/v1alpha1
+kind: Notification
+metadata: {namespace: depot, name: team}
+spec:
+  events: [Denied]
+  to: {service: {type: Mattermost, urlFrom: {secretKeyRef: {name: flyball-notifications, key: url}}}}
+`
+
 // play causes every event with a metric while Prometheus scrapes.
 func (s *scene) play() {
 	text, err := os.ReadFile("scene.yaml")
 	s.must(err)
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	s.Cleanup(receiver.Close)
+	text = append(text, fmt.Sprintf(notification, receiver.URL)...)
 	eventually(s.T, func() error { return s.env.Apply(s.Context(), text) }) // once the webhook is reachable
 	denied := func(what string, change func() error) {
 		eventually(s.T, func() error {
