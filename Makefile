@@ -78,7 +78,7 @@ bench-tortoise: ## Compare tuning with the best fixed setting, on families of lo
 	@$(GO) run ./test/bench/tortoise/cmd $(ARGS)
 
 .PHONY: ui-pictures
-ui-pictures: ## Make the pictures of the pages in docs/ui with Chromium.
+ui-pictures: ## Make the pictures of the pages in docs/ui with Chromium, from the demo on a local control plane.
 	@$(GO) run ./test/browser/pictures docs/ui
 
 .PHONY: build

@@ -1,10 +1,11 @@
-// Command pictures makes the pictures of the pages for the documents, from the manifests of the demo. It has to run in
-// the repository's root.
+// Command pictures makes the pictures of the pages for the documents, light and dark, from the demo's objects on a local control plane
+// with the real manager. It has to run in the repository's root.
 package main
 
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,11 +13,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/browser/chrome"
+	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/local"
 )
 
 // picture is a page as a browser of some size shows it.
@@ -27,10 +36,13 @@ type picture struct {
 
 // pictures are pages of the demo's week, as they look on Wednesday, in the demo's freeze.
 var pictures = []picture{
-	{"week", "/", 1440, 1000}, {"week-narrow", "/", 390, 1200},
-	{"target", "/target/Deployment.apps/shop/web", 1440, 900}, {"freezes", "/freezes?may=rollout&object=deployment/web&in=shop", 1440, 1050},
-	{"savings", "/savings", 1440, 700},
+	{"week", "/", 1440, 900}, {"week-narrow", "/", 390, 1000},
+	{"target", "/target/Deployment.apps/shop/web", 1440, 900}, {"freezes", "/freezes?may=rollout&object=deployment/api&in=shop", 1440, 1000},
+	{"savings", "/savings", 1440, 900},
 }
+
+// afternoon is the instant of the pictures.
+var afternoon = time.Date(2037, 5, 13, 12, 30, 0, 0, time.UTC)
 
 func main() {
 	if err := run(context.Background(), os.Args[1]); err != nil {
@@ -39,19 +51,31 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, dir string) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+func run(ctx context.Context, dir string) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	program, err := chrome.Find(ctx, ".")
 	if err != nil {
 		return err
 	}
+	env, err := harness.Up(ctx, local.Options{Level: local.LevelWorkloads, Log: os.Stderr})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, env.Cluster.Stop()) }()
+	if err := install(ctx, env); err != nil {
+		return err
+	}
+	manager := env.Start(harness.Options{Clock: clocktesting.NewFakeClock(afternoon)})
+	defer func() { err = errors.Join(err, manager.Stop()) }()
+	if err := settle(ctx, env); err != nil {
+		return err
+	}
 	read, write := io.Pipe()
 	go func() {
 		streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: write, ErrOut: os.Stderr}
-		code := cli.Run(ctx, []string{"ui", "--no-browser", "-A", "-n", "shop", "--offline", "test/demo/manifests", "--offline",
-			"samples/calendars", "--as=alice", "--time-zone=Europe/Berlin"}, cli.Env{IOStreams: streams,
-			Now: func() time.Time { return time.Date(2037, 5, 13, 12, 30, 0, 0, time.UTC) }})
+		code := cli.Run(ctx, []string{"ui", "--no-browser", "-n", "shop", "--kubeconfig", env.Cluster.Kubeconfig, "--time-zone=Europe/Berlin",
+			"--price=cpu=3.1,memory=0.4,currency=EUR"}, cli.Env{IOStreams: streams, Now: func() time.Time { return afternoon }})
 		_ = write.CloseWithError(fmt.Errorf("the server has ended with code %d", code))
 	}()
 	address, err := bufio.NewReader(read).ReadString('\n')
@@ -67,15 +91,129 @@ func run(ctx context.Context, dir string) error {
 		return fmt.Errorf("open the pages: %w", err)
 	}
 	root, _, _ := strings.Cut(address, "/?")
-	for _, p := range pictures {
-		var png []byte
-		if err := tab.Run(chromedp.EmulateViewport(p.width, p.height), chromedp.Navigate(root+p.path), chromedp.WaitVisible("main h1"),
-			chromedp.CaptureScreenshot(&png)); err != nil {
-			return fmt.Errorf("make the picture %s: %w", p.name, err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, p.name+".png"), png, 0o644); err != nil {
-			return fmt.Errorf("write the picture: %w", err)
+	for _, scheme := range []string{"light", "dark"} {
+		for _, p := range pictures {
+			if err := p.take(tab, root, scheme, dir); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// take makes a picture in a colour scheme. The names of dark pictures end in -dark.
+func (p picture) take(tab *chrome.Tab, root, scheme, dir string) error {
+	var png []byte
+	if err := tab.Run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
+		chromedp.EmulateViewport(p.width, p.height), chromedp.Navigate(root+p.path), chromedp.WaitVisible("main h1"),
+		chromedp.WaitVisible("#live.good"), chromedp.CaptureScreenshot(&png)); err != nil {
+		return fmt.Errorf("make the picture %s: %w", p.name, err)
+	}
+	if scheme == "dark" {
+		p.name += "-dark"
+	}
+	if err := os.WriteFile(filepath.Join(dir, p.name+".png"), png, 0o644); err != nil {
+		return fmt.Errorf("write the picture: %w", err)
+	}
+	return nil
+}
+
+// kinds are the CRDs and adapters of the demo's kinds outside Kubernetes, and its calendar.
+var kinds = []string{"test/demo/manifests/cnpg-crd.yaml", "test/demo/manifests/kubevirt-crd.yaml", "samples/adapter-own-kind/1-crd.yaml"}
+
+// install applies the demo's objects in the namespace shop, with a few roll-outs of web behind them.
+func install(ctx context.Context, env *harness.Env) error {
+	if err := env.ApplyFiles(ctx, kinds...); err != nil {
+		return err
+	}
+	if err := env.AwaitCRDs(ctx); err != nil {
+		return err
+	}
+	if err := env.InstallAdapters(ctx, "deployments.apps", "daemonsets.apps", "statefulsets.apps", "replicasets.apps", "cronjobs.batch",
+		"jobs.batch", "horizontalpodautoscalers.autoscaling", "clusters.postgresql.cnpg.io", "virtualmachines.kubevirt.io"); err != nil {
+		return err
+	}
+	if err := env.ApplyFiles(ctx, "samples/adapter-own-kind/2-adapter.yaml", "samples/calendars/german-holidays.yaml"); err != nil {
+		return err
+	}
+	if err := env.Apply(ctx, []byte("{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")); err != nil {
+		return err
+	}
+	for _, name := range []string{"workloads", "hpa", "cnpg", "kubevirt", "renderfarm", "shop", "policies", "freeze", "exception"} {
+		text, err := os.ReadFile(filepath.Join("test", "demo", "manifests", name+".yaml"))
+		if err != nil {
+			return fmt.Errorf("read the demo: %w", err)
+		}
+		objects, err := harness.Objects(text)
+		if err != nil {
+			return err
+		}
+		for _, obj := range objects {
+			obj.SetNamespace("shop")
+			if err := env.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner("demo")); err != nil {
+				return fmt.Errorf("apply %s %s: %w", obj.GetKind(), obj.GetName(), err)
+			}
+		}
+	}
+	if err := env.Apply(ctx, []byte(more)); err != nil {
+		return err
+	}
+	return rollOut(ctx, env)
+}
+
+// more are objects besides those of the demo: an evening of work, and the next freeze.
+const more = `
+apiVersion: flyball.dev/v1alpha1
+kind: Override
+metadata: {name: release, namespace: shop}
+spec:
+  {effect: Awake, until: "2037-05-13T23:00", timeZone: Europe/Berlin, reason: the release, target: {selector: {matchLabels: {tier: app}}}}
+---
+apiVersion: flyball.dev/v1alpha1
+kind: ClusterChangeFreeze
+metadata: {name: year-end}
+spec:
+  target: {namespaces: [shop]}
+  startTime: "2037-12-20T00:00:00+01:00"
+  endTime: "2038-01-03T00:00:00+01:00"
+  message: {reason: the end of the year}
+`
+
+// rollOut changes the image of web, so that it has several ReplicaSets.
+func rollOut(ctx context.Context, env *harness.Env) error {
+	for _, image := range []string{"nginx:1.28", "nginx:1.29", "nginx:1.30"} {
+		web := &appsv1.Deployment{}
+		web.Namespace, web.Name = "shop", "web"
+		if err := env.Patch(ctx, web, `{"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "`+image+`"}]}}}}`); err != nil {
+			return err
+		}
+		if err := harness.Poll(ctx, harness.Patience, func() error {
+			if err := env.Client.Get(ctx, client.ObjectKeyFromObject(web), web); err != nil {
+				return err
+			}
+			if web.Status.ObservedGeneration != web.Generation || web.Status.AvailableReplicas != 3 || web.Status.Replicas != 3 {
+				return errors.New("web is not rolled out")
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle waits until the manager has counted the targets of each schedule.
+func settle(ctx context.Context, env *harness.Env) error {
+	return harness.Poll(ctx, harness.Patience, func() error {
+		var all v1alpha1.ScheduleList
+		if err := env.Client.List(ctx, &all, client.InNamespace("shop")); err != nil {
+			return err
+		}
+		for _, s := range all.Items {
+			if !meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionReady) || s.Status.Targets == nil {
+				return fmt.Errorf("the schedule %s is not ready", s.Name)
+			}
+		}
+		return nil
+	})
 }
