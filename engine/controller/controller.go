@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // Retry bounds the pause after a failed reconciliation.
@@ -28,25 +29,25 @@ type Retry struct{ Min, Max time.Duration }
 var DefaultRetry = Retry{Min: 250 * time.Millisecond, Max: 10 * time.Second}
 
 // Options returns the options of a controller with n workers.
-func Options(n int, retry Retry) controller.Options {
+func Options[R comparable](n int, retry Retry) controller.TypedOptions[R] {
 	skip := true
-	return controller.Options{
+	return controller.TypedOptions[R]{
 		MaxConcurrentReconciles: n,
 		// The names of controllers are only labels of metrics. Tests run several managers, with the same names, in one
 		// process.
 		SkipNameValidation: &skip,
-		RateLimiter:        workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retry.Min, retry.Max),
+		RateLimiter:        workqueue.NewTypedItemExponentialFailureRateLimiter[R](retry.Min, retry.Max),
 	}
 }
 
-// PerNamespace limits the concurrent reconciliations in a namespace to n, and requeues the others. So hanging writes
+// PerNamespace limits the concurrent reconciliations of policies in a namespace to n, and requeues the others. So hanging writes
 // in a namespace do not delay other namespaces.
-func PerNamespace(n int, next reconcile.Reconciler) reconcile.Reconciler {
-	return &perNamespace{Reconciler: next, n: n, running: map[string]int{}}
+func PerNamespace(n int, next reconcile.TypedReconciler[workload.Policy]) reconcile.TypedReconciler[workload.Policy] {
+	return &perNamespace{TypedReconciler: next, n: n, running: map[string]int{}}
 }
 
 type perNamespace struct {
-	reconcile.Reconciler
+	reconcile.TypedReconciler[workload.Policy]
 	n int
 
 	mu      sync.Mutex
@@ -54,12 +55,12 @@ type perNamespace struct {
 }
 
 // Reconcile implements reconcile.Reconciler.
-func (p *perNamespace) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	if !p.begin(req.Namespace) {
+func (p *perNamespace) Reconcile(ctx context.Context, id workload.Policy) (reconcile.Result, error) {
+	if !p.begin(id.Namespace) {
 		return reconcile.Result{RequeueAfter: DefaultRetry.Min}, nil
 	}
-	defer p.end(req.Namespace)
-	return p.Reconciler.Reconcile(ctx, req)
+	defer p.end(id.Namespace)
+	return p.TypedReconciler.Reconcile(ctx, id)
 }
 
 func (p *perNamespace) begin(namespace string) bool {
@@ -83,14 +84,14 @@ func (p *perNamespace) end(namespace string) {
 // Requests wakes a controller from inside the process, for example for an adapter after a change of its watch, or for a
 // policy without remaining ledgers. Requests before the controller runs are dropped, because a starting controller
 // reconciles all objects.
-type Requests struct {
+type Requests[R comparable] struct {
 	mu    sync.RWMutex
-	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+	queue workqueue.TypedRateLimitingInterface[R]
 }
 
 // Source returns the source that the controller watches.
-func (r *Requests) Source() source.Source {
-	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+func (r *Requests[R]) Source() source.TypedSource[R] {
+	return source.TypedFunc[R](func(_ context.Context, queue workqueue.TypedRateLimitingInterface[R]) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.queue = queue
@@ -99,12 +100,17 @@ func (r *Requests) Source() source.Source {
 }
 
 // Add queues an object, which may be gone by now.
-func (r *Requests) Add(namespace, name string) {
+func (r *Requests[R]) Add(object R) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if r.queue != nil {
-		r.queue.Add(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: name}})
+		r.queue.Add(object)
 	}
+}
+
+// Named returns the request for a cluster-scoped object.
+func Named(name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKey{Name: name}}
 }
 
 // FinalizerLost returns a predicate for updates that remove the finalizer from an object that is not being deleted.

@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"flyball.dev/flyball/engine/controller"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // A controller whose reconciler panics for one object retries this object and reconciles the others.
@@ -21,7 +21,7 @@ func TestAPanicAffectsOnlyItsObject(t *testing.T) {
 	seen := map[string]int{}
 	var once sync.Once
 	enough := make(chan struct{})
-	opts := controller.Options(1, controller.Retry{Min: time.Millisecond, Max: time.Millisecond})
+	opts := controller.Options[reconcile.Request](1, controller.Retry{Min: time.Millisecond, Max: time.Millisecond})
 	opts.Reconciler = reconcile.Func(func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -37,7 +37,7 @@ func TestAPanicAffectsOnlyItsObject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var requests controller.Requests
+	var requests controller.Requests[reconcile.Request]
 	if err := running.Watch(requests.Source()); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestAPanicAffectsOnlyItsObject(t *testing.T) {
 	go func() { stopped <- running.Start(ctx) }()
 	for _, name := range []string{"bad", "good"} {
 		for added := false; !added; { // requests before the controller runs are dropped
-			requests.Add("", name)
+			requests.Add(controller.Named(name))
 			mu.Lock()
 			added = seen[name] > 0
 			mu.Unlock()
@@ -69,15 +69,16 @@ func TestAPanicAffectsOnlyItsObject(t *testing.T) {
 // namespaces are reconciled.
 func TestHangingObjectsDoNotDelayOtherNamespaces(t *testing.T) {
 	begun, answer := make(chan struct{}), make(chan struct{})
-	r := controller.PerNamespace(2, reconcile.Func(func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
-		if req.Namespace == "hung" {
+	hang := func(_ context.Context, id workload.Policy) (reconcile.Result, error) {
+		if id.Namespace == "hung" {
 			begun <- struct{}{}
 			<-answer
 		}
 		return reconcile.Result{}, nil
-	}))
+	}
+	r := controller.PerNamespace(2, reconcile.TypedFunc[workload.Policy](hang))
 	in := func(namespace string) reconcile.Result {
-		got, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: "nights"}})
+		got, err := r.Reconcile(t.Context(), workload.Policy{Namespace: namespace, Name: "nights"})
 		if err != nil {
 			t.Error(err)
 		}

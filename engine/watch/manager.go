@@ -77,13 +77,13 @@ func (m *Manager) Ensure(ctx context.Context, s Source) (*Watch, error) {
 	if start != nil {
 		start()
 	}
-	go func() {
-		select {
-		case <-ctx.Done():
-			w.Release()
-		case <-w.done:
-		}
-	}()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if unhook := context.AfterFunc(ctx, w.Release); w.released.Load() {
+		unhook()
+	} else {
+		w.unhook = unhook
+	}
 	return w, nil
 }
 
@@ -119,6 +119,9 @@ func (m *Manager) drop(w *Watch) (last bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.held, w)
+	if w.unhook != nil {
+		w.unhook()
+	}
 	f := w.informer
 	f.refs--
 	if f.refs > 0 {

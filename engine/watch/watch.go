@@ -62,6 +62,8 @@ type Watch struct {
 
 	released atomic.Bool
 	done     chan struct{}
+	// unhook ends the release with the context; nil: not hooked. The manager's mutex guards it.
+	unhook func() bool
 }
 
 // GVR returns the watched resource.

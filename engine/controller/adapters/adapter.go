@@ -66,7 +66,7 @@ type Controller struct {
 	inspector *inspect.Inspector
 	groups    *watch.Groups
 	watches   *watch.Manager
-	requests  controller.Requests
+	requests  controller.Requests[ctrl.Request]
 
 	// reconciling serializes reconciliations. It guards idleSince.
 	reconciling sync.Mutex
@@ -115,7 +115,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("adapter").
 		For(&v1alpha1.Adapter{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, controller.FinalizerLost()))).
 		WatchesRawSource(c.requests.Source()).
-		WithOptions(controller.Options(1, controller.DefaultRetry)).
+		WithOptions(controller.Options[ctrl.Request](1, controller.DefaultRetry)).
 		Complete(c)
 	if err != nil {
 		return fmt.Errorf("set up the controller of Adapter: %w", err)
@@ -132,7 +132,7 @@ func (c *Controller) AfterPublish(_ *world.Snapshot, change *world.Change) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for name := range c.running {
-		c.requests.Add("", name)
+		c.requests.Add(controller.Named(name))
 	}
 }
 
@@ -146,7 +146,7 @@ func (c *Controller) recheckGroup(ctx context.Context, group string) {
 	for i := range list.Items {
 		if group == watch.AllGroups || list.Items[i].Spec.Target.Group == group {
 			c.forgetChecks(list.Items[i].Name)
-			c.requests.Add("", list.Items[i].Name)
+			c.requests.Add(controller.Named(list.Items[i].Name))
 		}
 	}
 }
@@ -306,7 +306,7 @@ func (c *Controller) recheckDuplicates(ctx context.Context) error {
 		accepted := meta.FindStatusCondition(all.Items[i].Status.Conditions, v1alpha1.ConditionAccepted)
 		if accepted != nil && accepted.Reason == duplicateKind {
 			c.forgetChecks(all.Items[i].Name)
-			c.requests.Add("", all.Items[i].Name)
+			c.requests.Add(controller.Named(all.Items[i].Name))
 		}
 	}
 	return nil

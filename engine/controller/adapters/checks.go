@@ -16,6 +16,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/controller"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/inspect"
 	"flyball.dev/flyball/engine/status"
@@ -170,7 +171,7 @@ func (c *Controller) suspect(name string) {
 	}
 	c.mu.Unlock()
 	if !recently {
-		c.requests.Add("", name)
+		c.requests.Add(controller.Named(name))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/controller"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
@@ -166,7 +167,7 @@ func (c *Controller) watchChanged(a *adapter.Adapter, err error) {
 	if apierrors.IsForbidden(err) {
 		c.suspect(a.Name())
 	}
-	c.requests.Add("", a.Name())
+	c.requests.Add(controller.Named(a.Name()))
 }
 
 // objectChanged queues all targets affected by a change of one object.
@@ -176,7 +177,7 @@ func (c *Controller) objectChanged(live *world.Live, name string, old, cur *work
 		c.PolicyEmptied(id)
 	}
 	if effects.FirstOrLast {
-		c.requests.Add("", name)
+		c.requests.Add(controller.Named(name))
 	}
 	if old == nil && c.World.Snapshot().Serves(live) {
 		c.Targets.Arrived(effects.Targets[0])

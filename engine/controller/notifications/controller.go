@@ -104,7 +104,7 @@ func (c *Controller) AfterPublish(_ *world.Snapshot, change *world.Change) {
 
 // SetupWithManager adds the controllers of both kinds, and the leader's look ahead.
 func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
-	everywhere, options := false, controller.Options(1, controller.DefaultRetry)
+	everywhere, options := false, controller.Options[reconcile.Request](1, controller.DefaultRetry)
 	options.NeedLeaderElection = &everywhere
 	of := func(name string, obj client.Object) *builder.Builder {
 		return ctrl.NewControllerManagedBy(mgr).Named(name).For(obj, builder.WithPredicates(predicate.GenerationChangedPredicate{})).

@@ -30,7 +30,7 @@ type Calendars struct {
 	Client client.Client
 	Clock  clock.PassiveClock
 
-	requests controller.Requests
+	requests controller.Requests[reconcile.Request]
 }
 
 // SetupWithManager adds the controller.
@@ -39,7 +39,7 @@ func (c *Calendars) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("calendar").
 		For(&v1alpha1.Calendar{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(c.requests.Source()).
-		WithOptions(controller.Options(1, controller.DefaultRetry)).
+		WithOptions(controller.Options[reconcile.Request](1, controller.DefaultRetry)).
 		Complete(c)
 	if err != nil {
 		return fmt.Errorf("set up the controller of Calendar: %w", err)
@@ -51,7 +51,7 @@ func (c *Calendars) SetupWithManager(mgr ctrl.Manager) error {
 // are in the status.
 func (c *Calendars) AfterPublish(_ *world.Snapshot, change *world.Change) {
 	for _, name := range change.Calendars {
-		c.requests.Add("", name)
+		c.requests.Add(controller.Named(name))
 	}
 }
 

@@ -5,7 +5,6 @@ package policies
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,8 +29,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// parallel is the number of policies of a kind that are reconciled at the same time. perNamespace is the same number
-// in one namespace.
+// parallel is the number of policies that are reconciled at the same time. perNamespace is the same number in one namespace.
 const parallel, perNamespace = 32, 4
 
 // Remover deletes the objects created for a policy.
@@ -55,25 +53,26 @@ type Controllers struct {
 	// Delay is called with the reason why a policy being deleted is not gone yet.
 	Delay func(id workload.Policy, why string)
 
-	requests map[string]*controller.Requests
+	requests controller.Requests[workload.Policy]
 }
 
-// SetupWithManager adds a controller for each kind.
+// SetupWithManager adds one controller for all kinds: each controller has goroutines of its own, and most kinds have few policies.
 func (c *Controllers) SetupWithManager(mgr ctrl.Manager) error {
-	c.requests = map[string]*controller.Requests{}
 	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, controller.FinalizerLost())
+	b := builder.TypedControllerManagedBy[workload.Policy](mgr).Named("policy").WatchesRawSource(c.requests.Source()).
+		Watches(&v1alpha1.Adapter{}, handler.TypedEnqueueRequestsFromMapFunc(c.every), builder.WithPredicates(created))
+	acting := map[string]policy.Kind{}
 	for _, kind := range kinds.Acting() {
-		requests := &controller.Requests{}
-		c.requests[kind.Name] = requests
-		err := ctrl.NewControllerManagedBy(mgr).Named(strings.ToLower(kind.Name)).
-			For(kind.New(), builder.WithPredicates(changed)).
-			WatchesRawSource(requests.Source()).
-			Watches(&v1alpha1.Adapter{}, handler.EnqueueRequestsFromMapFunc(c.every(kind)), builder.WithPredicates(created)).
-			WithOptions(controller.Options(parallel, controller.DefaultRetry)).
-			Complete(controller.PerNamespace(perNamespace, reconciler{c, kind}))
-		if err != nil {
-			return fmt.Errorf("set up the controller of %s: %w", kind.Name, err)
+		acting[kind.Name] = kind
+		id := func(_ context.Context, obj client.Object) []workload.Policy {
+			return []workload.Policy{{Kind: kind.Name, Namespace: obj.GetNamespace(), Name: obj.GetName()}}
 		}
+		b.Watches(kind.New(), handler.TypedEnqueueRequestsFromMapFunc(id), builder.WithPredicates(changed))
+	}
+	err := b.WithOptions(controller.Options[workload.Policy](parallel, controller.DefaultRetry)).
+		Complete(controller.PerNamespace(perNamespace, reconcilers{c, acting}))
+	if err != nil {
+		return fmt.Errorf("set up the controller of policies: %w", err)
 	}
 	return nil
 }
@@ -84,24 +83,31 @@ var created = predicate.Funcs{
 	DeleteFunc: func(event.DeleteEvent) bool { return false },
 }
 
-// every returns a function that queues all policies of a kind after the creation of an adapter. Policies that lost
-// the finalizer while there was no adapter need it again.
-func (c *Controllers) every(kind policy.Kind) handler.MapFunc {
-	return func(context.Context, client.Object) (all []reconcile.Request) {
-		for p := range c.World.Snapshot().Policies {
-			if p.ID.Kind == kind.Name {
-				all = append(all, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: p.ID.Namespace, Name: p.ID.Name}})
-			}
-		}
-		return all
+// every returns all policies, after the creation of an adapter. Policies that lost the finalizer while there was no adapter need it
+// again.
+func (c *Controllers) every(context.Context, client.Object) (all []workload.Policy) {
+	for p := range c.World.Snapshot().Policies {
+		all = append(all, p.ID)
 	}
+	return all
 }
 
 // Request queues a policy, which may be gone by now.
-func (c *Controllers) Request(id workload.Policy) {
-	if requests := c.requests[id.Kind]; requests != nil {
-		requests.Add(id.Namespace, id.Name)
+func (c *Controllers) Request(id workload.Policy) { c.requests.Add(id) }
+
+// reconcilers reconcile the policies of all kinds that act on targets.
+type reconcilers struct {
+	*Controllers
+	kinds map[string]policy.Kind
+}
+
+// Reconcile reconciles one policy.
+func (r reconcilers) Reconcile(ctx context.Context, id workload.Policy) (reconcile.Result, error) {
+	kind, acts := r.kinds[id.Kind]
+	if !acts {
+		return reconcile.Result{}, nil
 	}
+	return reconciler{r.Controllers, kind}.reconcile(ctx, id)
 }
 
 type reconciler struct {
@@ -109,11 +115,10 @@ type reconciler struct {
 	kind policy.Kind
 }
 
-// Reconcile reconciles one policy.
-func (r reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	id := workload.Policy{Kind: r.kind.Name, Namespace: req.Namespace, Name: req.Name}
+// reconcile reconciles one policy.
+func (r reconciler) reconcile(ctx context.Context, id workload.Policy) (reconcile.Result, error) {
 	obj := r.kind.New()
-	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
+	if err := r.Client.Get(ctx, types.NamespacedName{Namespace: id.Namespace, Name: id.Name}, obj); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if obj.GetDeletionTimestamp().IsZero() {
