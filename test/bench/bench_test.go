@@ -39,14 +39,22 @@ func TestMedianOfValues(t *testing.T) {
 
 func TestFigureLines(t *testing.T) {
 	var out bytes.Buffer
-	r := report{out: &out}
+	r := report{out: &out, log: t.Output()}
 	r.figure("edge_ratio", 1.0625, "ratio")
 	r.figure("noop_requests", 0, "requests")
 	r.figure("decide_ns", 12345.67, "ns")
+	r.rounds("edge_cpu_ratio", []float64{1, 1.2})
+	r.figure("edge_cpu_ratio", 1.1, "ratio")
 	r.remark = "(quick)"
 	r.figure("edge_requests_per_change", 1, "requests/change")
-	want := "figure edge_ratio 1.062 ratio\nfigure noop_requests 0 requests\nfigure decide_ns 12345.7 ns\nfigure " +
-		"edge_requests_per_change 1.000 requests/change (quick)\n"
+	if out.Len() > 0 {
+		t.Errorf("printed before the end of the part: %q", out.String())
+	}
+	r.end(false)
+	r.figure("react_max_ms", 1, "ms")
+	r.end(true)
+	want := "figure edge_ratio 1.062 ratio\nfigure noop_requests 0 requests\nfigure decide_ns 12345.7 ns\n" +
+		"figure edge_cpu_ratio 1.100 ratio (noisy)\nfigure edge_requests_per_change 1.000 requests/change (quick)\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
 	}
@@ -274,6 +282,46 @@ func TestWindowsOnMachineClock(t *testing.T) {
 		}
 		if before, after := p.State(now.Add(-time.Second)).Asleep, p.State(now).Asleep; before != tc.before || after != tc.after {
 			t.Errorf("%s: asleep %t and then %t", tc.reason, before, after)
+		}
+	}
+}
+
+func TestNoisyTimingsAreRepeated(t *testing.T) {
+	for _, tc := range []struct {
+		values []float64
+		noisy  bool
+	}{
+		{nil, false}, {[]float64{3}, false}, {[]float64{0, 0}, false}, {[]float64{10, 10.9}, false}, {[]float64{10, 11.2}, true},
+		{[]float64{10, 10, 10, 10, 20}, false}, {[]float64{10, 10, 10, 12, 12, 12}, true}, {[]float64{-10, -12}, true},
+	} {
+		if got := isNoisy(tc.values); got != tc.noisy {
+			t.Errorf("%v is noisy: %t, want %t", tc.values, got, tc.noisy)
+		}
+	}
+	quiet, noisy := []float64{1, 1, 1}, []float64{1, 2, 3}
+	for _, tc := range []struct {
+		wanted int
+		of     [][]float64
+		again  bool
+	}{
+		{1, [][]float64{nil}, true}, {3, [][]float64{quiet}, false}, {4, [][]float64{quiet}, true}, {3, [][]float64{quiet, noisy}, true},
+		{1, [][]float64{noisy}, false},
+	} {
+		if got := again(tc.wanted, tc.of...); got != tc.again {
+			t.Errorf("%d rounds wanted, of %v: again %t, want %t", tc.wanted, tc.of, got, tc.again)
+		}
+	}
+}
+
+// A part whose limit is over ends with an error and has no figures. The parts that start an API server end before the start.
+func TestEveryPartEndsAtItsLimit(t *testing.T) {
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, p := range parts() {
+		var out bytes.Buffer
+		b := &bench{sizes: quickSizes(), report: &report{out: &out, log: t.Output()}}
+		if err := b.measureAll(over, []part{p}); err == nil || out.Len() > 0 {
+			t.Errorf("%s printed %q and ended with the error %v", p.figures, out.String(), err)
 		}
 	}
 }

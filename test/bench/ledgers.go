@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -48,7 +49,7 @@ func (b *bench) filledLedgers(ctx context.Context) error {
 		},
 	}
 	rounds := map[string][]float64{}
-	for range b.pureRounds {
+	for again(b.pureRounds, slices.Collect(maps.Values(rounds))...) {
 		for name, entry := range ledgers {
 			text, err := filledLedger(entry)
 			if err != nil {

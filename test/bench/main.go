@@ -71,13 +71,13 @@ type sizes struct {
 
 func fullSizes() sizes {
 	return sizes{
-		targets: 2000, perNamespace: 50, writers: 16, transitionRounds: 5, idle: time.Minute,
-		watched: []int{10_000, 50_000}, updates: 10_000, watchRounds: 3, scaled: 20_000, scaleRounds: 2, pureRounds: 7,
-		decideRounds: 15, reviews: 5000, updatesJudged: 2000, admitRounds: 15,
+		targets: 2000, perNamespace: 50, writers: 16, transitionRounds: 3, idle: time.Minute,
+		watched: []int{10_000, 50_000}, updates: 10_000, watchRounds: 2, scaled: 20_000, scaleRounds: 1, pureRounds: 5,
+		decideRounds: 5, reviews: 5000, updatesJudged: 2000, admitRounds: 3,
 		reactObjects: 200, reactSpaces: 20, frozenTimes: 50, firstFrozen: 10,
 		outageRounds: 4, outageTargets: 200, outage: 20 * time.Second, kept: []int{1000, 10_000},
-		costed: 2000, podChanges: 30, keptPods: 20_000, plannedTargets: 2000, planRounds: 3, usageTargets: 2000, notifications: 1000,
-		tuningSeeds: tortoise.Seeds,
+		costed: 2000, podChanges: 30, keptPods: 20_000, plannedTargets: 2000, planRounds: 3, usageTargets: 100, notifications: 1000,
+		tuningSeeds: tortoise.Seeds[:2],
 	}
 }
 
@@ -102,28 +102,32 @@ type options struct {
 	profile string
 }
 
-// part measures some figures together. It returns soon after its context has ended.
+// part measures some figures together. It ends soon after its context, with an error.
 type part struct {
 	figures []string
-	// limit is the time limit of the part.
+	// limit is the time limit of the part. A part over its limit has no figures.
 	limit time.Duration
 	run   func(*bench, context.Context) error
 }
 
-// parts returns the parts in the order in which they run: pure code first, the part that fills the cluster last.
+// parts returns the parts in the order in which they run: counts and memory first, because a busy machine does not change them, then pure
+// code, and the part that fills the cluster last.
 func parts() []part {
-	const short, long = 10 * time.Minute, 30 * time.Minute
+	const short, long = 5 * time.Minute, 10 * time.Minute
 	return []part{
 		{[]string{"library_kinds"}, short, (*bench).library},
+		{[]string{"usage_heap_mb_2000", "usage_checkpoint_bytes"}, short, (*bench).usageHeap},
+		{[]string{"heap_per_pod_ratio"}, short, (*bench).keepingPods},
+		{[]string{"heap_per_policy_bytes"}, short, (*bench).heap},
+		{[]string{"memory_mb_notifications_1000", "memory_mb_message_queue"}, short, (*bench).messages},
+		{[]string{"goroutines_idle"}, short, (*bench).idleGoroutines},
+		{[]string{"noop_requests", "idle_requests_per_minute"}, short, (*bench).quiet},
+		{[]string{"cost_steady_writes", "cost_writes_per_pod_change"}, short, (*bench).costing},
+		{tuningFigures, long, (*bench).tuning},
 		{[]string{"decide_ns", "timeline_next_ns"}, short, (*bench).pure},
 		{[]string{"policy_check_ms"}, short, (*bench).checking},
 		{[]string{"ledger_hostile_ratio"}, short, (*bench).filledLedgers},
 		{[]string{"cost_plan_ms_2000"}, short, (*bench).costPlans},
-		{[]string{"usage_heap_mb_2000", "usage_checkpoint_bytes"}, short, (*bench).usageHeap},
-		{tuningFigures, long, (*bench).tuning},
-		{[]string{"heap_per_pod_ratio"}, short, (*bench).keepingPods},
-		{[]string{"heap_per_policy_bytes"}, short, (*bench).heap},
-		{[]string{"memory_mb_notifications_1000", "memory_mb_message_queue"}, short, (*bench).messages},
 		{[]string{"plan_seconds_2000", "plan_heap_mb_2000", "plan_changes_2000"}, short, (*bench).planning},
 		{[]string{"ui_first_paint_ms_2000", "ui_whole_page_ms_2000", "ui_heap_mb_2000"}, short, (*bench).painting},
 		{[]string{"admit_decide_ns_10", "admit_decide_ns_1000", "admit_decide_ns_10000", "admit_decide_ratio"}, short, (*bench).deciding},
@@ -133,8 +137,6 @@ func parts() []part {
 		{[]string{"admit_hostile_p99_ratio"}, short, (*bench).besieging},
 		{[]string{"admit_added_p99_ms"}, short, (*bench).updating},
 		{[]string{"mutate_added_p99_ms", "mutate_own_p99_ms", "mutate_floor_p99_ms", "mutate_p99_ratio"}, short, (*bench).mutating},
-		{[]string{"noop_requests", "idle_requests_per_minute"}, short, (*bench).quiet},
-		{[]string{"cost_steady_writes", "cost_writes_per_pod_change"}, short, (*bench).costing},
 		{[]string{"react_p99_ms", "react_max_ms", "react_ratio"}, short, (*bench).reacting},
 		{[]string{"freeze_enforced_ms", "freeze_enforced_ratio", "freeze_first_enforced_ms", "webhook_restored_ms"}, short, (*bench).enforcing},
 		{[]string{"outage_recovery_ms"}, short, (*bench).outages},
@@ -266,20 +268,22 @@ func wanted(all []part, only []string) []part {
 // measureAll runs the parts one after another. The error names every failed part and every broken promise.
 func (b *bench) measureAll(ctx context.Context, all []part) error {
 	var failed []error
+	var took []time.Duration
 	for i, p := range all {
 		figures, started := strings.Join(p.figures, ", "), time.Now()
 		b.report.say("measuring %s (part %d of %d, at most %s)", figures, i+1, len(all), p.limit)
 		err := b.measure(ctx, p)
+		b.report.end(err != nil)
+		took = append(took, time.Since(started))
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err != nil {
 			b.report.say("failed to measure %s: %v", figures, err)
 			failed = append(failed, fmt.Errorf("measure %s: %w", figures, err))
-			continue
 		}
-		b.report.say("%s took %s", figures, time.Since(started).Round(time.Second))
 	}
+	b.report.shares(all, took)
 	if !b.opts.quick {
 		for _, s := range shortfalls(b.report.values) {
 			b.report.say("falls short: %s", s)

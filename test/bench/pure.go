@@ -32,14 +32,14 @@ func (b *bench) pure(ctx context.Context) error {
 	}
 	next := func(t *testing.B) { benchmarkNext(t, line) }
 	rounds := map[string][]float64{}
-	for range b.pureRounds {
+	for again(b.pureRounds, rounds["decide_ns"], rounds["timeline_next_ns"]) {
 		for name, run := range map[string]func(*testing.B){"decide_ns": transition, "decide_ns with nothing to change": settled,
 			"timeline_next_ns": next} {
 			r := testing.Benchmark(run)
 			if r.N == 0 {
 				return fmt.Errorf("the benchmark of %s failed", name)
 			}
-			rounds[name] = append(rounds[name], float64(r.T.Nanoseconds())/float64(r.N))
+			rounds[name] = append(rounds[name], r.Extra[processorTime])
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -102,6 +102,7 @@ func newDecision() (*decision, error) {
 
 func (d *decision) benchmark(b *testing.B, obj *workload.Object) {
 	b.ReportAllocs()
+	defer reportProcessorTime(b)()
 	for b.Loop() {
 		result, err := decide(d.policies, d.adapter, obj, scheduledPairs, d.now)
 		if err != nil || (result.Patch != nil) != (obj == d.awake) {
@@ -112,9 +113,19 @@ func (d *decision) benchmark(b *testing.B, obj *workload.Object) {
 
 func benchmarkNext(b *testing.B, line timeline.Timeline) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	defer reportProcessorTime(b)()
 	for i := 0; b.Loop(); i++ {
 		if _, ok := line.Next(start.Add(time.Duration(i%100_000) * 5 * time.Minute)); !ok {
 			b.Fatal("there is no next transition")
 		}
 	}
+}
+
+// processorTime is the unit of the processor time of one operation.
+const processorTime = "cpu-ns/op"
+
+// reportProcessorTime reports the processor time until the returned function is called. A busy machine changes it less than the time.
+func reportProcessorTime(b *testing.B) (done func()) {
+	before := cpuSeconds()
+	return func() { b.ReportMetric((cpuSeconds()-before)*1e9/float64(b.N), processorTime) }
 }

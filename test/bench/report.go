@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // report writes figures and remarks.
@@ -17,21 +18,42 @@ type report struct {
 	out, log io.Writer
 	// remark is appended to every figure of a partial run.
 	remark string
-	// values are the figures so far, by name.
+	// values are the figures so far, by name. held are the lines of the part under way.
 	values map[string]float64
+	held   []line
+	// noisy has the timings whose spread stayed a tenth or more.
+	noisy map[string]bool
 }
 
-// figure prints and keeps one figure.
+// line is a figure of the part under way.
+type line struct{ name, text string }
+
+// figure keeps one figure of the part under way. It is printed when the part ends within its limit.
 func (r *report) figure(name string, value float64, unit string) {
 	if r.values == nil {
 		r.values = map[string]float64{}
 	}
 	r.values[name] = value
-	line := []string{"figure", name, strconv.FormatFloat(value, 'f', decimals(value, unit), 64), unit}
-	if r.remark != "" {
-		line = append(line, r.remark)
+	words := []string{"figure", name, strconv.FormatFloat(value, 'f', decimals(value, unit), 64), unit}
+	if r.noisy[name] {
+		words = append(words, "(noisy)")
 	}
-	_, _ = fmt.Fprintln(r.out, strings.Join(line, " "))
+	if r.remark != "" {
+		words = append(words, r.remark)
+	}
+	r.held = append(r.held, line{name, strings.Join(words, " ")})
+}
+
+// end prints the figures of the part under way, or drops them if the part failed.
+func (r *report) end(failed bool) {
+	for _, l := range r.held {
+		if failed {
+			delete(r.values, l.name)
+			continue
+		}
+		_, _ = fmt.Fprintln(r.out, l.text)
+	}
+	r.held = nil
 }
 
 // complete returns an error that names the figures without a value.
@@ -59,8 +81,14 @@ func decimals(value float64, unit string) int {
 	return 1
 }
 
-// rounds reports the spread of the rounds behind a figure.
+// rounds reports the spread of the rounds behind a figure, and marks the figure if it is noisy.
 func (r *report) rounds(name string, values []float64) {
+	if isNoisy(values) {
+		if r.noisy == nil {
+			r.noisy = map[string]bool{}
+		}
+		r.noisy[name] = true
+	}
 	r.say("%s: median %.3f, min %.3f, max %.3f of %d rounds: %.3f", name, median(values), slices.Min(values), slices.Max(values), len(values),
 		values)
 }
@@ -100,4 +128,41 @@ func median(values []float64) float64 {
 func percentile(values []float64, p int) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[(len(sorted)-1)*p/100]
+}
+
+// maxSpread is the spread from which a timing is noisy.
+const maxSpread = 0.1
+
+// isNoisy reports whether the spread of rounds is too large. The spread is the distance of the quartiles over the median, or, of fewer
+// than four rounds, the distance of the extremes.
+func isNoisy(values []float64) bool {
+	if len(values) == 0 {
+		return false
+	}
+	low, high := slices.Min(values), slices.Max(values)
+	if len(values) >= 4 {
+		low, high = percentile(values, 25), percentile(values, 75)
+	}
+	return high-low >= maxSpread*math.Abs(median(values)) && high > low
+}
+
+// again reports whether a timing needs another round: at first the wanted number, then up to three times as many while it is noisy.
+func again(wanted int, of ...[]float64) bool {
+	rounds := 0
+	for _, values := range of {
+		rounds = max(rounds, len(values))
+	}
+	return rounds < wanted || rounds < 3*wanted && slices.ContainsFunc(of, isNoisy)
+}
+
+// shares says how long each part took, and its share of the whole time.
+func (r *report) shares(all []part, took []time.Duration) {
+	var whole time.Duration
+	for _, d := range took {
+		whole += d
+	}
+	for i, p := range all {
+		r.say("%5.1f %% of the time, %7s: %s", 100*took[i].Seconds()/max(whole.Seconds(), 1e-9), took[i].Round(100*time.Millisecond),
+			strings.Join(p.figures, ", "))
+	}
 }

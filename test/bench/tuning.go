@@ -16,7 +16,7 @@ import (
 )
 
 // usageHeap measures the memory for tuned targets: for the learnt usage, and for the last decision.
-func (b *bench) usageHeap(context.Context) error {
+func (b *bench) usageHeap(ctx context.Context) error {
 	tuner, errs := policytortoise.NewTuner(v1alpha1.TortoiseRules{Mode: v1alpha1.TortoiseAuto})
 	if len(errs) > 0 {
 		return errs.ToAggregate()
@@ -34,6 +34,9 @@ func (b *bench) usageHeap(context.Context) error {
 	before := heapInUse()
 	all := make([]tuned, b.usageTargets)
 	for i := range all {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if all[i].learner, err = tuner.NewLearner(history); err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ func (b *bench) painting(ctx context.Context) error {
 		return err
 	}
 	var firsts, times, heaps []float64
-	for range b.planRounds {
+	for again(b.planRounds, firsts, times) {
 		server := serve.New("1", serve.Options{
 			Load: func(context.Context) (*planned.World, error) { return w, nil },
 			User: func(context.Context) (freezecheck.User, error) { return freezecheck.User{}, nil },

@@ -37,32 +37,32 @@ type Context = policy.Context
 func Compile(s *v1alpha1.Schedule, ctx Context) (*policy.Policy, field.ErrorList) {
 	id := workload.Policy{Kind: Kind, Namespace: s.Namespace, Name: s.Name}
 	selector, errs := selector.Namespaced(s.Spec.Target, s.Namespace, ctx.Scope, field.NewPath("spec", "target"))
-	return compile(id, selector, errs, s.Spec.ScheduleRules, &s.ObjectMeta, ctx)
+	return compile(id, selector, errs, &s.Spec.ScheduleRules, &s.ObjectMeta, ctx)
 }
 
 // CompileCluster compiles a ClusterSchedule. With errors, it returns policy.Broken.
 func CompileCluster(s *v1alpha1.ClusterSchedule, ctx Context) (*policy.Policy, field.ErrorList) {
 	id := workload.Policy{Kind: ClusterKind, Name: s.Name}
 	selector, errs := selector.Cluster(s.Spec.Target, ctx.Scope, field.NewPath("spec", "target"))
-	return compile(id, selector, errs, s.Spec.ScheduleRules, &s.ObjectMeta, ctx)
+	return compile(id, selector, errs, &s.Spec.ScheduleRules, &s.ObjectMeta, ctx)
 }
 
-func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorList, rules v1alpha1.ScheduleRules, meta *metav1.ObjectMeta,
+func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorList, rules *v1alpha1.ScheduleRules, meta *metav1.ObjectMeta,
 	ctx Context) (*policy.Policy, field.ErrorList) {
 	at, unread := field.NewPath("spec"), len(errs) // an unreadable target bounds nothing
 	zone, es := times.Zone(rules.TimeZone, at.Child("timeZone"))
 	errs = append(errs, es...)
-	asleep, es := compileTimes(rules, zone, ctx.Calendars, at)
+	asleep, es := compileTimes(*rules, zone, ctx.Calendars, at)
 	errs = append(errs, es...)
 	order, es := compileOrder(rules.Order, id.Namespace == "", at.Child("order"))
 	errs = append(errs, es...)
-	errs = append(errs, validate(rules, ctx.AuthorsAsked, at)...)
+	errs = append(errs, validate(*rules, ctx.AuthorsAsked, at)...)
 	idle, es := compileIdle(rules.Idle, id.Namespace, at.Child("idle"))
 	errs = append(errs, es...)
 	if len(errs) > 0 {
 		broken := policy.Broken(id, errs)
 		if unread == 0 {
-			bounds := compileBounds(id, rules)
+			bounds := compileBounds(id, *rules)
 			broken.Bounds, broken.Bounded = &bounds, selector
 		}
 		return broken, errs
@@ -72,7 +72,7 @@ func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorLi
 	if rules.Age != nil {
 		s.asleepAfter, _ = timeline.ParseDuration(string(rules.Age.AsleepAfter))
 	}
-	s.bounds = compileBounds(id, rules)
+	s.bounds = compileBounds(id, *rules)
 	s.times.created = meta.CreationTimestamp.Time
 	return &policy.Policy{
 		ID:             id,
@@ -90,8 +90,9 @@ func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorLi
 }
 
 type schedule struct {
-	id    workload.Policy
-	rules v1alpha1.ScheduleRules
+	id workload.Policy
+	// rules are those of the object, which nothing changes.
+	rules *v1alpha1.ScheduleRules
 	times sleepTimes
 	// claims are the last results of times.
 	claims timeline.Kept[claimed]
