@@ -84,6 +84,21 @@ func TestAStandingOfTheStatusIsNotForTargetsThatComeDueAfterARestart(t *testing.
 	}
 }
 
+// The party of the status goes on to its next wave, and only then a target is decided that came due after the restart.
+func TestAStandingOfTheStatusIsThatOfTheRestart(t *testing.T) {
+	c := &crew{Memory: memory(t, inOrderWithLate(), tiered("db", "db", 1, 1, ""), sleeping("web", ""), sleepingLate("late-db", "db"),
+		sleepingLate("late-web", "")), Waits: &decide.Waits{}, now: morning.Add(59 * time.Minute)}
+	c.Resume(decide.Line{Policy: nights, Direction: workload.DirectionUp}, decide.Standing{Since: morning.Add(55 * time.Minute)})
+	v := decide.Target(c, deploymentRef("web"), c.now, nil)
+	c.now = morning.Add(61 * time.Minute)
+	if c.Looked(deploymentRef("web"), &v, c.now); v.Gate.Kind != decide.GateOpen {
+		t.Errorf("web waits: %+v", v.Gate)
+	}
+	if v = decide.Target(c, deploymentRef("late-web"), c.now, nil); v.Gate.Kind != decide.GateOrder {
+		t.Errorf("late-web does not wait: %+v", v.Gate)
+	}
+}
+
 // Workers decide at the same time. A worker whose clock reading is a moment older must not undo the end of a timeout.
 func TestADecisionOfAMomentBeforeKeepsTheTimeout(t *testing.T) {
 	c := &crew{Memory: memory(t, []policy.Object{inOrder(nil)}, tiered("db", "db", 1, 0, ""), sleeping("web", ""), sleeping("www", "")),

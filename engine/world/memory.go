@@ -241,7 +241,9 @@ func (m *Memory) Standing(line decide.Line, _ workload.Ref) decide.Standing {
 	if st := openWaves(p); known && (!p.Order.PerNamespace || line.Namespace == st.Namespace) {
 		at.Recorded = st.WaitsFor
 	}
-	at.Resumed = known
+	if known {
+		at.Resumed = at.Since
+	}
 	return at
 }
 
