@@ -460,12 +460,12 @@ type AdapterSpec struct {
 	// then holds it beside a target of a reduced size, and leaves its bounds unchanged.
 	// +optional
 	HoldsAnySize bool `json:"holdsAnySize,omitempty"`
-	// HeldWhen lists predicates that all hold once the controller of an autoscaler acts on its hold. The target is not put
-	// to sleep before. An empty list means at once.
+	// SeenWhen lists predicates that all hold once the controller of an autoscaler acts on its hold, and, without holdsAnySize, on its
+	// bounds. The target is not written before. An empty list means at once.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
-	HeldWhen []Predicate `json:"heldWhen,omitempty"`
+	SeenWhen []ReadyPredicate `json:"seenWhen,omitempty"`
 	// RunsToCompletion means that objects of the kind do their work once and end, as a Job does. An object created while a schedule is
 	// asleep is not put to sleep before the next night, because its work would be lost.
 	// +optional

@@ -152,9 +152,9 @@ func (in *AdapterSpec) DeepCopyInto(out *AdapterSpec) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
-	if in.HeldWhen != nil {
-		in, out := &in.HeldWhen, &out.HeldWhen
-		*out = make([]Predicate, len(*in))
+	if in.SeenWhen != nil {
+		in, out := &in.SeenWhen, &out.SeenWhen
+		*out = make([]ReadyPredicate, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}

@@ -33,6 +33,9 @@ func (d decider) gate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	if gate := d.ownerGate(k, obj, v); gate.Kind != GateOpen {
 		return gate
 	}
+	if gate := d.unseenGate(v); gate.Kind != GateOpen {
+		return gate
+	}
 	return d.freezeGate(k, obj, v)
 }
 

@@ -312,7 +312,7 @@ func (d decider) governorFirst(k *Kind, obj *workload.Object, v *Verdict) (gate 
 		ref := gk.Ref(governor)
 		if gv.Result.Patch != nil {
 			gate = Gate{Kind: GateOther, Reason: fmt.Sprintf("waits for %s to be held", ref), First: ref}
-		} else if why := gk.Adapter.NotHeld(governor); why != "" && !d.settles {
+		} else if why := gk.Adapter.NotSeen(governor); why != "" && !d.settles {
 			gate = Gate{Kind: GateOther, Reason: fmt.Sprintf("waits until the controller of %s holds it: %s", ref, why), First: ref}
 		}
 	})

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -13,16 +14,44 @@ import (
 // or to a size set once. Otherwise the autoscaler could undo the write. Each opening extends the bounds to the new
 // count and changes nothing else. The other claims on the autoscaler are written after the object has its count.
 // Autoscalers with a closed gate are left out.
-func Openings(w World, v *Verdict, now time.Time) []Verdict {
+func Openings(w World, v *Verdict, now time.Time) (all []Verdict) {
+	d := decider{w: w, now: now}
+	d.eachOpening(v, func(gv Verdict) {
+		if gv.Result.Patch != nil && gv.Kind.Blocked == "" && d.freezeGate(gv.Kind, gv.Object, &gv).Kind == GateOpen {
+			all = append(all, gv)
+		}
+	})
+	return all
+}
+
+// unseenGate returns the gate of an autoscaler whose bounds have room for the next count of an object, while its controller has
+// not seen them: it would bring the object back into the former bounds.
+func (d decider) unseenGate(v *Verdict) (gate Gate) {
+	if d.settles {
+		return gate
+	}
+	d.eachOpening(v, func(gv Verdict) {
+		if gate.Kind != GateOpen || gv.Result.Patch != nil || gv.Kind.Adapter.HoldsAnySize {
+			return
+		}
+		if why := gv.Kind.Adapter.NotSeen(gv.Object); why != "" {
+			gate = Gate{Kind: GateUnseen, Reason: fmt.Sprintf("waits until the controller of %s has seen its bounds: %s",
+				gv.Kind.Ref(gv.Object), why)}
+		}
+	})
+	return gate
+}
+
+// eachOpening yields the autoscalers whose bounds must include the object's next count, with the write that extends them. The write is
+// nil if they do.
+func (d decider) eachOpening(v *Verdict, yield func(Verdict)) {
 	if v.Kind == nil || v.Err != nil || !v.Result.Sized {
-		return nil
+		return
 	}
 	after := countAfter(v)
 	if after <= 0 {
-		return nil
+		return
 	}
-	d := decider{w: w, now: now}
-	var all []Verdict
 	d.eachGovernor(v.Kind.Ref(v.Object), func(gk *Kind, governor *workload.Object) {
 		if gk.Releasing {
 			return // everything is being restored, and a new value might stay for ever
@@ -45,12 +74,10 @@ func Openings(w World, v *Verdict, now time.Time) []Verdict {
 		}
 		gv := Verdict{Kind: gk, Object: governor}
 		gv.Plan, gv.Conflicts = pipeline.Merge(append(keepEverything(governor), opening(gk, governor, by, after))...)
-		gv.Result, gv.Err = gk.Adapter.Render(governor, gv.Plan)
-		if gv.Err == nil && gv.Result.Patch != nil && gk.Blocked == "" && d.freezeGate(gk, governor, &gv).Kind == GateOpen {
-			all = append(all, gv)
+		if gv.Result, gv.Err = gk.Adapter.Render(governor, gv.Plan); gv.Err == nil {
+			yield(gv)
 		}
 	})
-	return all
 }
 
 // opening returns the claim to extend an autoscaler's bounds to a count. If the bounds already include the count, the

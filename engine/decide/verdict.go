@@ -53,6 +53,8 @@ const (
 	GateOrder
 	// GateUnread means that the records of owners are not read yet.
 	GateUnread
+	// GateUnseen means that the controller of an autoscaler has not seen its bounds yet.
+	GateUnseen
 )
 
 // Gate is the obstacle to a write. The zero Gate is open.

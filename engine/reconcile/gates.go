@@ -10,7 +10,6 @@ import (
 // reverse.
 func (l *Loop) setGates() {
 	verdict := &gate.Verdict{Failing: l.obstacle.Failing, Queue: l.Add}
-	batch := gate.NewBatch(l.world, l.batches)
 	finalizer := &gate.Finalizer{Keeper: l.keeper}
 	relatives := &gate.Relatives{World: l.world, Inflight: l.inflight}
 	l.gates = slices.Concat(
@@ -23,7 +22,7 @@ func (l *Loop) setGates() {
 		},
 		l.opts.Gates, // a roll-out of tuned requests has its turn
 		gate.Chain{
-			batch,      // its policy's batch has a place
+			l.batch,    // its policy's batch has a place
 			finalizer,  // its adapter stays until the original is restored
 			l.inflight, // it is recorded until its watch delivers it
 			relatives,  // its autoscalers and its scale target are as the decision knew them

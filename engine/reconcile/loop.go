@@ -88,6 +88,7 @@ type Loop struct {
 	gates, openings gate.Chain
 	freeze          *gate.Freeze
 	contest         *gate.Contest
+	batch           *gate.Batch
 	inflight        *gate.Inflight
 }
 
@@ -99,7 +100,7 @@ func New(opts Options) *Loop {
 	l := &Loop{
 		Queue: opts.Queue, opts: opts, writer: opts.Writer, batches: opts.Batches, status: opts.Status, templates: opts.Templates,
 		keeper: opts.Keeper, actuators: opts.Actuators, metrics: opts.Metrics, freeze: &gate.Freeze{}, contest: gate.NewContest(),
-		inflight: gate.NewInflight(),
+		batch: gate.NewBatch(opts.World, opts.Batches), inflight: gate.NewInflight(),
 	}
 	l.obstacle.Log = opts.Log
 	l.setGates()

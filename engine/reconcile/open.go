@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -11,13 +12,15 @@ import (
 
 // open extends the bounds of a target's autoscalers to its next count. It returns nil if the target may be written now.
 // Otherwise it returns the end of the target's write.
-func (l *Loop) open(ctx context.Context, w *gate.Write) *gate.End {
+func (l *Loop) open(ctx context.Context, w *gate.Write) (opened *gate.End) {
 	for _, g := range decide.Openings(l.world.Snapshot(), w.Verdict, w.Now) {
-		if end := l.openOne(ctx, &gate.Write{Ref: g.Kind.Ref(g.Object), Verdict: &g, Now: w.Now}); end != nil {
+		end := l.openOne(ctx, &gate.Write{Ref: g.Kind.Ref(g.Object), Verdict: &g, Now: w.Now})
+		if end != nil && end.Outcome != gate.Opened {
 			return end
 		}
+		opened = cmp.Or(opened, end)
 	}
-	return nil
+	return opened
 }
 
 // openOne extends the bounds of one autoscaler. It does not write a contested autoscaler whose pause is not over, and
@@ -27,7 +30,7 @@ func (l *Loop) openOne(ctx context.Context, w *gate.Write) *gate.End {
 	switch {
 	case end.Outcome == apply.Applied:
 		l.announce(w.Ref, w.Verdict)
-		return nil
+		return &gate.End{Outcome: gate.Opened}
 	case end.Outcome == apply.Unchanged, end.Outcome == gate.NotSent && wait.Err == nil:
 		return nil
 	case end.Outcome == gate.NotSent:

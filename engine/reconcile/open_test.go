@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -98,6 +99,45 @@ func (s *scene) halve(t *testing.T) workload.Ref {
 	}
 	s.world.Update(func(tx *world.Tx) { tx.SetPolicy(kindThat(t, func(*policy.Policy) {}), half) })
 	return s.kind.Ref(web)
+}
+
+// The controller of the autoscaler may be in a round with the bounds of before. It would bring the Deployment back into them.
+func TestTheTargetWaitsUntilTheBoundsAreSeen(t *testing.T) {
+	s, api, web, hpa := halved(t)
+	seen := func(generation int) {
+		t.Helper()
+		status := fmt.Appendf(nil, `{"metadata":{"generation":2},"status":{"observedGeneration":%d,
+  "conditions":[{"type":"AbleToScale","status":"True"}]}}`, generation)
+		next, err := jsonpatch.MergePatch(api.objects["horizontalpodautoscalers"], status)
+		if err != nil {
+			t.Fatal(err)
+		}
+		api.objects["horizontalpodautoscalers"] = next
+		s.bring(t, api, hpa)
+	}
+	for _, tc := range []struct {
+		observed int
+		err      error
+		writes   []string
+		waits    string
+	}{
+		{0, gate.ErrBehind, []string{"horizontalpodautoscalers"}, ""},
+		{1, nil, []string{"horizontalpodautoscalers"}, "waits until the controller of HorizontalPodAutoscaler.autoscaling/shop/web has seen its bounds"},
+		{2, nil, []string{"horizontalpodautoscalers", "deployments"}, ""}, // the only place of the batch is its own
+	} {
+		if tc.observed > 0 {
+			seen(tc.observed)
+		}
+		if err := s.process(t.Context(), web); !errors.Is(err, tc.err) {
+			t.Errorf("observed %d: %v, want %v", tc.observed, err, tc.err)
+		}
+		if diff := cmp.Diff(tc.writes, api.writes); diff != "" {
+			t.Errorf("observed %d: %s", tc.observed, diff)
+		}
+		if text := fmt.Sprint(s.look(t, nights)); !strings.Contains(text, tc.waits) {
+			t.Errorf("observed %d: the status says %s, want %q", tc.observed, text, tc.waits)
+		}
+	}
 }
 
 // finalizers records the kinds whose adapters get the finalizer. For autoscalers it returns err.

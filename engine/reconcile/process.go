@@ -69,6 +69,7 @@ func (l *Loop) decide(ctx context.Context, w *gate.Write) error {
 		l.requeueAt(ref, v.Wake)
 		l.count(ref, &v, status.Outcome{Failure: v.Err.Error()})
 	case v.Result.Patch == nil:
+		l.batch.Forget(ref)
 		l.requeueAt(ref, timeline.Earliest(v.Wake, l.contest.Until(ref, now)))
 		l.count(ref, &v, status.Outcome{Contested: l.contest.Writer(ref)})
 	default:

@@ -72,10 +72,10 @@ type Spec struct {
 	reported []*projection.Slot
 	// StaysAtZero are the predicates of autoscalers that leave a target at zero replicas alone. Empty: no autoscaler does.
 	StaysAtZero predicates
-	// HoldsAnySize is true for autoscalers whose hold has effect at every size of their target. heldWhen are the predicates of
-	// autoscalers whose controller acts on the hold.
+	// HoldsAnySize is true for autoscalers whose hold has effect at every size of their target. seenWhen are the predicates of
+	// autoscalers whose controller acts on the hold and the bounds.
 	HoldsAnySize bool
-	heldWhen     predicates
+	seenWhen     predicates
 	// Blind are the predicates of autoscalers that cannot read their metrics.
 	Blind predicates
 	// Annotate has the places for annotations, by key. annotations is the pointer of the map with these places.

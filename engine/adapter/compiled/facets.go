@@ -308,11 +308,11 @@ func (c *compiler) staysAtZero(at *field.Path, spec v1alpha1.AdapterSpec) {
 
 // holdsGovernor compiles the effect of a hold on an autoscaler.
 func (c *compiler) holdsGovernor(at *field.Path, spec v1alpha1.AdapterSpec) {
-	if (spec.HoldsAnySize || len(spec.HeldWhen) > 0) && (spec.Governs == "" || len(spec.Hold) == 0) {
-		c.errs = append(c.errs, field.Forbidden(at.Child("holdsAnySize"), "needs governs and hold, as heldWhen does"))
+	if (spec.HoldsAnySize || len(spec.SeenWhen) > 0) && (spec.Governs == "" || len(spec.Hold) == 0) {
+		c.errs = append(c.errs, field.Forbidden(at.Child("holdsAnySize"), "needs governs and hold, as seenWhen does"))
 	}
 	c.a.HoldsAnySize = spec.HoldsAnySize
-	c.a.heldWhen = c.predicates(at.Child("heldWhen"), spec.HeldWhen, c.d)
+	c.a.seenWhen = c.conditional(at.Child("seenWhen"), spec.SeenWhen, c.d)
 }
 
 // blind compiles the predicates of autoscalers that cannot read their metrics. Objects in memory have the fields of
@@ -337,13 +337,21 @@ func (c *compiler) ready(at *field.Path, spec v1alpha1.AdapterSpec) {
 	if c.a.keepsReady {
 		d = c.d
 	}
-	for i, ready := range spec.Ready {
-		if p, ok := c.predicate(at.Index(i), ready.Predicate, d); ok {
-			p.when = c.predicates(at.Index(i).Child("when"), ready.When, d)
-			c.a.ready = append(c.a.ready, p)
-			c.a.reported = append(c.a.reported, statusSlots(p)...)
+	c.a.ready = c.conditional(at, spec.Ready, d)
+	for _, p := range c.a.ready {
+		c.a.reported = append(c.a.reported, statusSlots(p)...)
+	}
+}
+
+// conditional compiles predicates that apply only to some objects.
+func (c *compiler) conditional(at *field.Path, specs []v1alpha1.ReadyPredicate, d projection.Builder) (all predicates) {
+	for i, spec := range specs {
+		if p, ok := c.predicate(at.Index(i), spec.Predicate, d); ok {
+			p.when = c.predicates(at.Index(i).Child("when"), spec.When, d)
+			all = append(all, p)
 		}
 	}
+	return all
 }
 
 // statusSlots returns the fields of the status in a predicate.

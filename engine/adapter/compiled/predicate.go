@@ -61,9 +61,9 @@ func (a *Spec) Unsettled(obj *workload.Object) (why string) {
 	return why
 }
 
-// NotHeld returns the reason why the controller of an autoscaler does not act on its hold yet, or "".
-func (a *Spec) NotHeld(obj *workload.Object) (why string) {
-	_, why = a.heldWhen.settled(func(s *projection.Slot) string { return s.Of(obj).Raw })
+// NotSeen returns the reason why the controller of an autoscaler does not act on its hold or its bounds yet, or "".
+func (a *Spec) NotSeen(obj *workload.Object) (why string) {
+	_, why = a.seenWhen.settled(func(s *projection.Slot) string { return s.Of(obj).Raw })
 	return why
 }
 

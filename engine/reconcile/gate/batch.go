@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/decide"
@@ -15,16 +16,18 @@ import (
 type Batch struct {
 	world   *world.World
 	batches *apply.Batches
+	// opened has, by target (workload.Ref), the apply.BatchKey of the place that a write keeps after an autoscaler was opened for it.
+	opened sync.Map
 }
 
 // NewBatch returns the gate of the batches.
-func NewBatch(w *world.World, b *apply.Batches) *Batch { return &Batch{w, b} }
+func NewBatch(w *world.World, b *apply.Batches) *Batch { return &Batch{world: w, batches: b} }
 
 // Enter implements Gate. It takes a place in the batch of the policy behind the write.
 func (b *Batch) Enter(ctx context.Context, w *Write) *Wait {
-	key := apply.BatchKey{Policy: w.Verdict.Result.By, Direction: w.Verdict.Result.Direction}
+	key := keyOf(w)
 	limit := decide.LimitOf(b.world.Snapshot(), w.Verdict)
-	if limit.Batch == 0 {
+	if has, opened := b.opened.Load(w.Ref); limit.Batch == 0 || opened && has == key {
 		return nil
 	}
 	waits := &Wait{Outcome: status.Outcome{Waiting: "waits for its batch"}}
@@ -43,9 +46,18 @@ func (b *Batch) Enter(ctx context.Context, w *Write) *Wait {
 	return waits
 }
 
-// Leave implements Gate. A write that the API server has accepted uses its place up.
+func keyOf(w *Write) apply.BatchKey {
+	return apply.BatchKey{Policy: w.Verdict.Result.By, Direction: w.Verdict.Result.Direction}
+}
+
+// Leave implements Gate. A write that the API server has accepted uses its place up, and one with an opened autoscaler keeps it.
 func (b *Batch) Leave(w *Write, end End) *Wait {
-	if !end.isAccepted() {
+	switch {
+	case end.isAccepted():
+		b.opened.Delete(w.Ref)
+	case end.Outcome == Opened:
+		b.opened.Store(w.Ref, keyOf(w))
+	default:
 		b.batches.Return(w.place)
 	}
 	return nil
@@ -54,5 +66,5 @@ func (b *Batch) Leave(w *Write, end End) *Wait {
 // Withdraw implements Gate. A target that waits for a batch is queued for an instant, and holds nothing.
 func (*Batch) Withdraw(workload.Ref) {}
 
-// Forget implements Gate.
-func (*Batch) Forget(workload.Ref) {}
+// Forget implements Gate. It drops a target that is as its policies want it, too.
+func (b *Batch) Forget(ref workload.Ref) { b.opened.Delete(ref) }

@@ -60,7 +60,7 @@ func (u *Inflight) Leave(write *Write, end End) *Wait {
 		w.n--
 		u.wrote[write.Ref] = w
 	}
-	if end.Outcome == apply.Stale || end.Outcome == apply.Gone {
+	if end.Outcome == apply.Stale || end.Outcome == apply.Gone || end.Outcome == Opened {
 		return &Wait{Err: ErrBehind}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 )
 
 // Verdict lets a write through if the adapter of its kind is usable, the records of owners are read, and no other object
-// has to be written first.
+// has to be written, or to be seen by its controller, first.
 type Verdict struct {
 	placeless
 	// Failing returns the error of another target that counts as failed. Queue queues another target.
@@ -25,7 +25,7 @@ func (g *Verdict) Enter(_ context.Context, w *Write) *Wait {
 	switch is.Kind {
 	case decide.GateBlocked:
 		out.Failure = is.Reason
-	case decide.GateUnread:
+	case decide.GateUnread, decide.GateUnseen:
 	case decide.GateOther:
 		if why, failing := g.Failing(is.First); failing {
 			out.Failure = fmt.Sprintf("%s, which fails: %s", is.Reason, why)
