@@ -23,9 +23,9 @@ type Standing struct {
 	// Entering is true for a target that comes due now. It is decided again before it may look for unfinished objects,
 	// so that a look serves all targets that came due before it.
 	Entering bool
-	// Resumed is the begin of a standing from the policy's status; zero: it is no such standing. It counts only for a target that was due
-	// then already. If Entering is also true, another target comes due now.
-	Resumed time.Time
+	// Resumed is true for a standing from the policy's status. It counts only for a target that was due at the policy's last transition
+	// already, because the status has the standing of one party. If Entering is also true, another target comes due now.
+	Resumed bool
 	// Seen is the number of targets that had come due in any order before the look.
 	Seen uint64
 	// Last is the last object that was found unfinished. Rest has this object and the objects of the wave after it. The
@@ -188,11 +188,12 @@ func (d decider) standing(p *Policy, line Line, ref workload.Ref) Standing {
 		return Standing{}
 	}
 	at := d.waits.Standing(line, ref)
-	over := at.isOver(p.State(d.now).Since, d.now, len(p.Order.Waves))
-	if over || !at.Resumed.IsZero() && !d.wasDue(p, ref, line.Direction, at.Resumed) {
+	transition := p.State(d.now).Since
+	over := at.isOver(transition, d.now, len(p.Order.Waves))
+	if over || at.Resumed && !d.wasDue(p, ref, line.Direction, transition) {
 		return Standing{Entering: at.Entering, Seen: at.Seen}
 	}
-	if !at.Resumed.IsZero() {
+	if at.Resumed {
 		at.Entering = false
 	}
 	return at

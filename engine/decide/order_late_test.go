@@ -99,6 +99,16 @@ func TestAStandingOfTheStatusIsThatOfTheRestart(t *testing.T) {
 	}
 }
 
+// The status has the standing of targets due since the morning. They have gone on to the wave of one that came due with the database.
+func TestAStandingOfTheStatusIsNotForALaterParty(t *testing.T) {
+	c := &crew{Memory: memory(t, inOrderWithLate(), sleepingLate("late-db", "db"), sleepingLate("late-cache", "cache"), sleeping("web", "")),
+		Waits: &decide.Waits{}, now: morning.Add(80 * time.Minute)}
+	c.Resume(decide.Line{Policy: nights, Direction: workload.DirectionUp}, decide.Standing{Place: 1, Since: morning.Add(70 * time.Minute)})
+	if v := decide.Target(c, deploymentRef("late-cache"), c.now, nil); v.Gate.Kind != decide.GateOrder {
+		t.Errorf("late-cache does not wait for its database: %+v", v.Gate)
+	}
+}
+
 // Workers decide at the same time. A worker whose clock reading is a moment older must not undo the end of a timeout.
 func TestADecisionOfAMomentBeforeKeepsTheTimeout(t *testing.T) {
 	c := &crew{Memory: memory(t, []policy.Object{inOrder(nil)}, tiered("db", "db", 1, 0, ""), sleeping("web", ""), sleeping("www", "")),

@@ -34,8 +34,6 @@ type room struct {
 	// settled has the targets that had nothing to change since the policy's standing was resumed from the status. It is
 	// nil if no standing was resumed.
 	settled map[workload.Ref]bool
-	// resumed is the begin of the standing that was resumed. The standing of its party may have moved on since.
-	resumed time.Time
 }
 
 // member is a target in a room.
@@ -68,10 +66,7 @@ func (w *Waits) Standing(line Line, ref workload.Ref) Standing {
 	}
 	if p := r.party(m.entry); p != nil {
 		at := p.Standing
-		at.Seen, at.Entering = w.entered, !in
-		if !in {
-			at.Resumed = r.resumed
-		}
+		at.Seen, at.Resumed, at.Entering = w.entered, !in, !in
 		return at
 	}
 	return none
@@ -86,7 +81,7 @@ func (w *Waits) Resume(line Line, at Standing) {
 	if w.find(line) == nil {
 		r := w.room(line)
 		at.Seen = 0
-		r.parties, r.settled, r.resumed = []*party{{Standing: at}}, map[workload.Ref]bool{}, at.Since
+		r.parties, r.settled = []*party{{Standing: at}}, map[workload.Ref]bool{}
 	}
 }
 

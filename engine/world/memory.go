@@ -241,9 +241,7 @@ func (m *Memory) Standing(line decide.Line, _ workload.Ref) decide.Standing {
 	if st := openWaves(p); known && (!p.Order.PerNamespace || line.Namespace == st.Namespace) {
 		at.Recorded = st.WaitsFor
 	}
-	if known {
-		at.Resumed = at.Since
-	}
+	at.Resumed = known
 	return at
 }
 

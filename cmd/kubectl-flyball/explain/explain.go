@@ -66,6 +66,8 @@ type Explanation struct {
 	Freezes []freezecheck.Answer `json:"freezes,omitempty"`
 	Notes   []string             `json:"notes,omitempty"`
 
+	// also are the policies that keep the object awake beside Winner, if none asks for anything else.
+	also []string
 	// unreadable is true if a policy that could select the object cannot be read.
 	unreadable bool
 	zone       *time.Location

@@ -219,3 +219,29 @@ func compare(t *testing.T, story *explain.Explanation, writes []decide.Write, re
 		t.Errorf("%s at %s: the reason %q does not name %s, when it wakes", ref, at.Format(time.RFC3339), story.Reason, next[0].At)
 	}
 }
+
+// TestAllPoliciesForAwakeAreNamed checks that none of several policies that agree is called the only cause.
+func TestAllPoliciesForAwakeAreNamed(t *testing.T) {
+	w, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(`
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop}, spec: {replicas: 3}}
+---
+{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {name: days, namespace: shop}, spec: {upscale: "0 8 * * *", downscale: "0 20 * * *"}}
+---
+{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {name: late, namespace: shop}, spec: {upscale: "0 9 * * *", downscale: "0 22 * * *", priority: 9}}
+`), Namespace: "shop", FlyballNamespace: source.DefaultNamespace}.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := w.FindTarget("deployment/web", "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2037, 5, 11, 12, 0, 0, 0, time.UTC)
+	e, err := explain.Of(t.Context(), w, target, explain.Options{At: at, Now: at, Zone: time.UTC})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "as its owner has it, because of Schedule/shop/days and Schedule/shop/late: awake since"; !strings.HasPrefix(e.Summary, want) {
+		t.Errorf("it says %q, want %q", e.Summary, want)
+	}
+}

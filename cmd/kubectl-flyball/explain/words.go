@@ -58,9 +58,12 @@ func (e *Explanation) summarize(v *decide.Verdict) {
 		e.Winner = e.Overruled[0].Winner
 	default:
 		for _, p := range e.Policies {
-			if p.Asks == "awake" {
+			switch {
+			case p.Asks != "awake":
+			case e.Winner == "":
 				e.Winner = p.Policy
-				break
+			default:
+				e.also = append(e.also, p.Policy)
 			}
 		}
 	}
@@ -71,6 +74,12 @@ func (e *Explanation) summarize(v *decide.Verdict) {
 	}
 	if e.Winner != "" {
 		text += ", because of " + e.Winner
+		switch n := len(e.also); {
+		case n == 1:
+			text += " and " + e.also[0]
+		case n > 1:
+			text += fmt.Sprintf(" and %d others", n)
+		}
 	}
 	if e.Reason != "" {
 		text += ": " + e.Reason
@@ -264,7 +273,7 @@ func (e *Explanation) textPolicies(w *report.Writer) {
 	}
 	for _, p := range e.Policies {
 		mark := ""
-		if p.Policy == e.Winner {
+		if p.Policy == e.Winner || slices.Contains(e.also, p.Policy) {
 			mark = "  <- decides"
 		}
 		w.Line("  %s asks: %s%s", p.Policy, p.Asks, w.Styled(mark, report.Good))

@@ -34,9 +34,10 @@ var _ = Describe("The page about chats", func() {
 		Expect(lines).To(HaveLen(2))
 		authority := filepath.Join(GinkgoT().TempDir(), "ca.crt")
 		Expect(os.WriteFile(authority, env.Config.CAData, 0o600)).To(Succeed())
+		name := ""
 		call := func(line, account string) (string, error) {
 			cmd := exec.CommandContext(ctx, "sh", "-c", strings.Replace(line, "/namespaces/shop/", "/namespaces/"+ns+"/", 1))
-			cmd.Env = append(os.Environ(), "API="+env.Config.Host, "CA="+authority, "TOKEN="+tokenOf(ns, account))
+			cmd.Env = append(os.Environ(), "API="+env.Config.Host, "CA="+authority, "TOKEN="+tokenOf(ns, account), "NAME="+name)
 			out, err := cmd.CombinedOutput()
 			return string(out), err
 		}
@@ -45,6 +46,7 @@ var _ = Describe("The page about chats", func() {
 		out, err = call(lines[0], "orderer")
 		Expect(err).NotTo(HaveOccurred(), out)
 		Eventually(asleep).Should(Equal("false"))
+		name = regexp.MustCompile("chat-[a-z0-9]+").FindString(out)
 		out, err = call(lines[1], "orderer")
 		Expect(err).NotTo(HaveOccurred(), out)
 		Eventually(asleep).Should(Equal("true"))
