@@ -181,28 +181,42 @@ func ownKinds(w *world.World, ctx policy.Context, adapters admit.Adapters, messa
 	return list
 }
 
-// limitInForce adds to a validator the limit of the objects of a kind in a namespace that have not ended. An object that has ended
-// counts only for an edit that lets it begin again.
+// mostEnded is the largest number of objects in a namespace, in multiples of Kind.MostInForce, that have ended or not. Those that have
+// ended stay for a day.
+const mostEnded = 10
+
+// limitInForce adds to a validator the limits of the objects of a kind in a namespace, for a new object and for an edit that lets an
+// object that has ended begin again.
 func limitInForce(w *world.World, clk clock.PassiveClock, kind policy.Kind, spec admit.Validator) admit.Validator {
 	return admit.ValidatorFunc(func(ctx context.Context, req admit.Request) ([]string, field.ErrorList, error) {
 		warnings, errs, err := spec.Validate(ctx, req)
 		obj, _ := req.New.(policy.Object)
-		if err != nil || len(errs) > 0 || obj == nil || kind.HasEnded(obj, clk.Now()) {
+		if err != nil || len(errs) > 0 || obj == nil {
 			return warnings, errs, err
 		}
-		if old, edited := req.Old.(policy.Object); edited && !kind.HasEnded(old, clk.Now()) {
+		over := kind.HasEnded(obj, clk.Now())
+		if old, edited := req.Old.(policy.Object); edited && (over || !kind.HasEnded(old, clk.Now())) {
 			return warnings, nil, nil
 		}
-		others := 0
+		all, inForce := 0, 0
 		for p := range w.Snapshot().Policies {
-			if p.ID.Kind == kind.Name && p.ID.Namespace == obj.GetNamespace() && p.ID.Name != obj.GetName() &&
-				!kind.HasEnded(p.Object, clk.Now()) {
-				others++
+			if p.ID.Kind == kind.Name && p.ID.Namespace == obj.GetNamespace() && p.ID.Name != obj.GetName() {
+				all++
+				if !kind.HasEnded(p.Object, clk.Now()) {
+					inForce++
+				}
 			}
 		}
-		if others >= kind.MostInForce {
+		why := ""
+		switch {
+		case !over && inForce >= kind.MostInForce:
+			why = fmt.Sprintf("has %d %ss that are not over: delete one first", inForce, kind.Name)
+		case all >= mostEnded*kind.MostInForce:
+			why = fmt.Sprintf("has %d %ss, with those that are over: delete some first", all, kind.Name)
+		}
+		if why != "" {
 			err = apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource(kind.Resource).GroupResource(), obj.GetName(),
-				fmt.Errorf("the namespace %s has %d %ss that are not over: delete one first", obj.GetNamespace(), others, kind.Name))
+				fmt.Errorf("the namespace %s %s", obj.GetNamespace(), why))
 		}
 		return warnings, nil, err
 	})
