@@ -2,6 +2,7 @@ package decide_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -103,6 +104,27 @@ func TestGatedAutoscalersAreNotOpened(t *testing.T) {
 		if opened, want := len(decide.Openings(w, &v, evening.Add(time.Hour))),
 			map[bool]int{true: 1, false: 0}[w == decide.World(free)]; opened != want || v.Gate.Kind != decide.GateOpen {
 			t.Errorf("%d autoscalers are opened, want %d; the gate of the target: %v", opened, want, v.Gate)
+		}
+	}
+}
+
+// Bounds with room for a count are waited for where the autoscaler's controller reports which bounds it has seen, and can act.
+func TestTargetsWaitForBoundsThatAreNotSeen(t *testing.T) {
+	for _, tc := range []struct {
+		reason, generation, observed, able string
+		waits                              bool
+	}{
+		{"seen", `"generation":2`, `"observedGeneration":2,`, "True", false},
+		{"not seen", `"generation":2`, `"observedGeneration":1,`, "True", true},
+		{"not seen, and the controller cannot read the scale", `"generation":2`, `"observedGeneration":1,`, "False", false},
+		{"nothing is reported", `"generation":2`, "", "True", false},
+		{"generations are not counted", `"labels":{}`, `"observedGeneration":0,`, "True", false},
+	} {
+		scaler := strings.Replace(hpaOf(3, 9), `"generation":1`, tc.generation, 1)
+		scaler = strings.TrimSuffix(scaler, "}") + `,"status":{` + tc.observed + `"conditions":[{"type":"AbleToScale","status":"` + tc.able + `"}]}}`
+		w := memory(t, []policy.Object{half()}, webAt(6), scaler)
+		if v := decide.Target(w, web, evening, nil); v.Result.Patch == nil || (v.Gate.Kind == decide.GateUnseen) != tc.waits {
+			t.Errorf("%s: writes %q with gate %+v", tc.reason, body(v), v.Gate)
 		}
 	}
 }
