@@ -121,7 +121,8 @@ func TestTargetsWaitForBoundsThatAreNotSeen(t *testing.T) {
 		{"generations are not counted", `"labels":{}`, `"observedGeneration":0,`, "True", false},
 	} {
 		scaler := strings.Replace(hpaOf(3, 9), `"generation":1`, tc.generation, 1)
-		scaler = strings.TrimSuffix(scaler, "}") + `,"status":{` + tc.observed + `"conditions":[{"type":"AbleToScale","status":"` + tc.able + `"}]}}`
+		scaler = strings.TrimSuffix(scaler, "}") + `,"status":{` + tc.observed + `"conditions":[{"type":"AbleToScale","status":"` +
+			tc.able + `"}]}}`
 		w := memory(t, []policy.Object{half()}, webAt(6), scaler)
 		if v := decide.Target(w, web, evening, nil); v.Result.Patch == nil || (v.Gate.Kind == decide.GateUnseen) != tc.waits {
 			t.Errorf("%s: writes %q with gate %+v", tc.reason, body(v), v.Gate)

@@ -122,7 +122,8 @@ func TestTheTargetWaitsUntilTheBoundsAreSeen(t *testing.T) {
 		waits    string
 	}{
 		{0, gate.ErrBehind, []string{"horizontalpodautoscalers"}, ""},
-		{1, nil, []string{"horizontalpodautoscalers"}, "waits until the controller of HorizontalPodAutoscaler.autoscaling/shop/web has seen its bounds"},
+		{1, nil, []string{"horizontalpodautoscalers"},
+			"waits until the controller of HorizontalPodAutoscaler.autoscaling/shop/web has seen its bounds"},
 		{2, nil, []string{"horizontalpodautoscalers", "deployments"}, ""}, // the only place of the batch is its own
 	} {
 		if tc.observed > 0 {

@@ -225,9 +225,11 @@ func TestAllPoliciesForAwakeAreNamed(t *testing.T) {
 	w, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(`
 {apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop}, spec: {replicas: 3}}
 ---
-{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {name: days, namespace: shop}, spec: {upscale: "0 8 * * *", downscale: "0 20 * * *"}}
+{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {name: days, namespace: shop}, spec: {
+  upscale: "0 8 * * *", downscale: "0 20 * * *"}}
 ---
-{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {name: late, namespace: shop}, spec: {upscale: "0 9 * * *", downscale: "0 22 * * *", priority: 9}}
+{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {name: late, namespace: shop}, spec: {
+  upscale: "0 9 * * *", downscale: "0 22 * * *", priority: 9}}
 `), Namespace: "shop", FlyballNamespace: source.DefaultNamespace}.Load()
 	if err != nil {
 		t.Fatal(err)

@@ -188,8 +188,8 @@ var _ = It("refuses an Override above the limit of its namespace, new or begun a
 	for i := range 9*override.MostInForce - 1 { // with the one of the past and a hundred in force, a thousand
 		Expect(env.Client.Create(ctx, in(ns, fmt.Sprint("past-", i), over))).To(Succeed())
 	}
-	Eventually(func() error { return env.Client.Create(ctx, in(ns, "over", over), client.DryRunAll) }).Should(And(Satisfy(apierrors.IsForbidden),
-		MatchError(ContainSubstring("Overrides, with those that are over: delete some first"))))
+	tooMany := And(Satisfy(apierrors.IsForbidden), MatchError(ContainSubstring("Overrides, with those that are over: delete some first")))
+	Eventually(func() error { return env.Client.Create(ctx, in(ns, "over", over), client.DryRunAll) }).Should(tooMany)
 	longer := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"until":"2091-01-01T00:00:00Z"}}`))
 	Expect(env.Client.Patch(ctx, in(ns, "order-0", coming), longer, client.DryRunAll)).To(Succeed(), "those in force can be edited")
 })
