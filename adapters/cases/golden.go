@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/engine/workload"
-	"flyball.dev/flyball/engine/world"
 )
 
 // golden compares a text with a golden file, or writes the file if update is true. For a nil text the file must not
@@ -111,7 +110,7 @@ func apply(object []byte, p *workload.Patch) ([]byte, error) {
 	if p.Subresource != "" || p.Next != nil {
 		return nil, fmt.Errorf("a golden case takes one patch, not to /%s: %s", p.Subresource, p.Body)
 	}
-	after, err := world.Patched(object, p)
+	after, err := workload.Patched(object, p)
 	if err != nil {
 		return nil, fmt.Errorf("apply %s: %w", p.Body, err)
 	}

@@ -84,6 +84,8 @@ const (
 	// ConditionHolidaysUnchecked (negative): holidays of a calendar in the coming days were not compared with an official list. The
 	// condition exists only while it is true.
 	ConditionHolidaysUnchecked = "HolidaysUnchecked"
+	// ConditionDryRun (negative): the manager runs with --dry-run, so the rest of the status is what would be. It is absent otherwise.
+	ConditionDryRun = "DryRun"
 	// ConditionSelecting is false if a policy selects nothing. The message has the selector term without a match.
 	ConditionSelecting = "Selecting"
 

@@ -83,6 +83,8 @@ type Judge struct {
 	Clock  clock.PassiveClock
 	// Ready returns the reason why no change can be judged yet. It may be nil.
 	Ready func(*http.Request) error
+	// DryRun admits denied changes with a warning.
+	DryRun bool
 	// Note is called for every judged request, except dry runs. It must return quickly, and may be nil.
 	Note func(Judgement)
 	Log  logr.Logger
@@ -116,6 +118,9 @@ func (j *Judge) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		a, done = j.guardNamespace(req.Context(), &r, begin)
 	} else {
 		a, done = j.judge(req.Context(), &r, begin)
+	}
+	if j.DryRun {
+		a = a.AsWarning()
 	}
 	if done.Err != nil {
 		j.Log.Error(done.Err, "Failed to judge an admission review", "resource", r.resource.String(), "namespace", r.namespace, "name", r.name)

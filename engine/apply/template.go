@@ -19,15 +19,18 @@ import (
 const TemplateManager = "flyball-template"
 
 // Templates creates whole objects and keeps their fields, by server-side apply.
-type Templates struct{ client dynamic.Interface }
+type Templates struct {
+	client dynamic.Interface
+	dry    bool
+}
 
-// NewTemplates returns Templates that use the configuration unchanged.
-func NewTemplates(config *rest.Config) (*Templates, error) {
+// NewTemplates returns Templates that use the configuration unchanged. In a dry run they only read.
+func NewTemplates(config *rest.Config, dry bool) (*Templates, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make the client for templates: %w", err)
 	}
-	return &Templates{client: client}, nil
+	return &Templates{client: client, dry: dry}, nil
 }
 
 // Get returns the present object, or nil if it does not exist.
@@ -44,9 +47,16 @@ func (t *Templates) Get(ctx context.Context, resource schema.GroupVersionResourc
 }
 
 // Apply creates or updates the object with the given fields, and returns the result. If the object has a resourceVersion
-// and has changed since, the outcome is Stale.
+// and has changed since, the outcome is Stale. In a dry run it returns the present object, or nil.
 func (t *Templates) Apply(ctx context.Context, resource schema.GroupVersionResource,
 	obj *unstructured.Unstructured) (*unstructured.Unstructured, Outcome, error) {
+	if t.dry {
+		live, err := t.Get(ctx, resource, obj.GetNamespace(), obj.GetName())
+		if err != nil {
+			return nil, Failed, err
+		}
+		return live, Applied, nil
+	}
 	got, err := t.client.Resource(resource).Namespace(obj.GetNamespace()).
 		Apply(ctx, obj.GetName(), obj, metav1.ApplyOptions{FieldManager: TemplateManager, Force: true})
 	if err != nil {
@@ -59,6 +69,9 @@ func (t *Templates) Apply(ctx context.Context, resource schema.GroupVersionResou
 // Disown removes an owner reference of an object, if the object has not changed since it was read.
 func (t *Templates) Disown(ctx context.Context, resource schema.GroupVersionResource, obj *unstructured.Unstructured,
 	owner types.UID) error {
+	if t.dry {
+		return nil
+	}
 	owners := slices.DeleteFunc(obj.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == owner })
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"ownerReferences": owners,
 		"resourceVersion": obj.GetResourceVersion()}})
@@ -74,6 +87,9 @@ func (t *Templates) Disown(ctx context.Context, resource schema.GroupVersionReso
 
 // Delete deletes an object, if it still has the UID.
 func (t *Templates) Delete(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, uid types.UID) error {
+	if t.dry {
+		return nil
+	}
 	background := metav1.DeletePropagationBackground
 	err := t.client.Resource(resource).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background})

@@ -1,7 +1,7 @@
 // Package apply sends patches to the API server, one write for each change, and returns the outcome of each: applied, stale,
 // gone, refused or failed. It also keeps the batches of rate limits. It reads no objects and makes no decisions.
 //
-// Decisions (docs/decisions): 0042.
+// Decisions (docs/decisions): 0042, 0056.
 package apply
 
 import (
@@ -75,17 +75,18 @@ func (o Outcome) PodError(err error) error {
 // Writer patches objects of any kind. It asks only for metadata in the answer, so an answer is small.
 type Writer struct {
 	client metadata.Interface
+	dry    *DryRun
 	log    logr.Logger
 }
 
-// NewWriter returns a Writer that uses the configuration unchanged: the caller sets the client's rate limits. log
-// receives failures that do not make the write fail.
-func NewWriter(config *rest.Config, log logr.Logger) (*Writer, error) {
+// NewWriter returns a Writer that uses the configuration unchanged: the caller sets the client's rate limits. dry keeps the writes
+// of a dry run; nil: they are sent. log receives failures that do not make the write fail.
+func NewWriter(config *rest.Config, dry *DryRun, log logr.Logger) (*Writer, error) {
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make the client for writes: %w", err)
 	}
-	return &Writer{client: client, log: log}, nil
+	return &Writer{client: client, dry: dry, log: log}, nil
 }
 
 // Apply sends the patch and its follow-ups. It stops at the first patch that is not accepted, or whose change is
@@ -93,6 +94,9 @@ func NewWriter(config *rest.Config, log logr.Logger) (*Writer, error) {
 // Applied or Unchanged.
 func (w *Writer) Apply(ctx context.Context, resource schema.GroupVersionResource, obj *workload.Object, patch *workload.Patch) (Outcome,
 	error) {
+	if w.dry != nil {
+		return w.dry.apply(ctx, resource, obj, patch)
+	}
 	version := ""
 	for p := patch; p != nil; p = p.Next {
 		var subresources []string

@@ -104,7 +104,7 @@ func TestWriterReportsTheOutcomeOfAWrite(t *testing.T) {
 			api := &answers{next: tc.next}
 			server := httptest.NewServer(api)
 			defer server.Close()
-			w, err := apply.NewWriter(&rest.Config{Host: server.URL}, logr.Discard())
+			w, err := apply.NewWriter(&rest.Config{Host: server.URL}, nil, logr.Discard())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,8 +16,19 @@ import (
 
 // Target returns the verdict about a target at an instant. It records the steps in story unless story is nil.
 func Target(w World, ref workload.Ref, now time.Time, story *Story) Verdict {
+	return deciderOf(w, now).target(ref, story)
+}
+
+func deciderOf(w World, now time.Time) decider {
 	waits, _ := w.(Standings)
-	return decider{w: w, now: now, waits: waits}.target(ref, story)
+	calm, _ := w.(Settling)
+	return decider{w: w, now: now, waits: waits, settles: calm != nil && calm.Settles()}
+}
+
+// Settling is a World that knows whether controllers act on its objects.
+type Settling interface {
+	// Settles reports whether every object settles as soon as it is written, because no controller acts.
+	Settles() bool
 }
 
 // target returns the verdict about a target. It is empty if the target does not exist.
@@ -76,8 +87,9 @@ type Survey struct{ d decider }
 
 // NewSurvey returns a Survey of a world at an instant.
 func NewSurvey(w World, now time.Time) *Survey {
-	waits, _ := w.(Standings)
-	return &Survey{decider{w: w, now: now, waits: waits, looks: map[lookKey]Hold{}}}
+	d := deciderOf(w, now)
+	d.looks = map[lookKey]Hold{}
+	return &Survey{d}
 }
 
 // Target returns the verdict about a target, as the function Target does.

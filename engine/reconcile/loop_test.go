@@ -69,7 +69,7 @@ func newScene(t *testing.T, api http.Handler) *scene {
 	t.Helper()
 	server := httptest.NewServer(api)
 	t.Cleanup(server.Close)
-	writer, err := apply.NewWriter(&rest.Config{Host: server.URL, QPS: -1}, logr.Discard())
+	writer, err := apply.NewWriter(&rest.Config{Host: server.URL, QPS: -1}, nil, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -115,6 +116,9 @@ func (l *Loop) policyChanged(now *world.Snapshot, c world.PolicyChange) {
 func (l *Loop) resumeBatches(p *world.Policy) {
 	if !p.Kind.ActsOnTargets() {
 		return
+	}
+	if meta.IsStatusConditionTrue(p.Kind.Status(p.Object).Conditions, v1alpha1.ConditionDryRun) {
+		return // nothing of it has happened
 	}
 	l.wave.Resume(p)
 	for _, b := range []struct {

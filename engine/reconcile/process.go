@@ -34,12 +34,15 @@ func (l *Loop) bring(ctx context.Context, w *gate.Write) error {
 	}
 	switch {
 	case err != nil && missing:
-		l.countMissing(w.Ref)
+		l.countMissing(w.Ref, status.Outcome{})
 		return err
 	case err != nil:
 		return cmp.Or(l.decide(ctx, w), err)
 	case changed:
 		return nil // the watch delivers the new object
+	case missing:
+		l.countMissing(w.Ref, status.Outcome{Waiting: "it is still to be created"})
+		return nil
 	}
 	return l.decide(ctx, w)
 }
@@ -142,13 +145,13 @@ func (l *Loop) count(ref workload.Ref, v *decide.Verdict, out status.Outcome) {
 	l.tracker.Count(ref, marks)
 }
 
-// countMissing counts an object whose creation has failed, under the policies whose templates describe it.
-func (l *Loop) countMissing(ref workload.Ref) {
+// countMissing counts an object that is not created yet, under the policies whose templates describe it.
+func (l *Loop) countMissing(ref workload.Ref, out status.Outcome) {
 	var v decide.Verdict
 	for _, p := range l.templates.WantedBy(ref) {
 		v.Opinions = append(v.Opinions, decide.Opinion{Policy: &p.Policy, Class: workload.ClassKeep})
 	}
-	l.count(ref, &v, status.Outcome{})
+	l.count(ref, &v, out)
 }
 
 // countAsFailed counts a target as failed under every policy that selects it, after a fault in Flyball.

@@ -53,10 +53,12 @@ type view struct {
 	// holders is true if a kind of owners is in use.
 	holders bool
 	counts  counts
+	// dryRun is true if the manager writes nothing to targets.
+	dryRun bool
 }
 
 func (s *Writer) view(snapshot *world.Snapshot, p *world.Policy, now time.Time, generation int64) *view {
-	v := &view{policy: p, state: oneLine(p.State(now)), now: now, generation: generation}
+	v := &view{policy: p, state: oneLine(p.State(now)), now: now, generation: generation, dryRun: s.opts.DryRun}
 	v.unready, v.listing = s.opts.Health.unready(snapshot, p)
 	v.owners, v.holders = snapshot.OwnersOf(p), snapshot.HoldsOwners()
 	v.lost = strings.Join(snapshot.LostWarnings(p.Policy.Policy, p.Calendars), "; ")
@@ -135,6 +137,11 @@ func (v *view) fillConditions(st *v1alpha1.PolicyStatus) {
 	} else {
 		meta.RemoveStatusCondition(&st.Conditions, v1alpha1.ConditionEventsIgnored)
 	}
+	if v.dryRun {
+		put(v1alpha1.ConditionDryRun, metav1.ConditionTrue, "NothingWritten", dryRunMessage)
+	} else {
+		meta.RemoveStatusCondition(&st.Conditions, v1alpha1.ConditionDryRun)
+	}
 	contested := len(v.counts.contested) > 0
 	set(v1alpha1.ConditionContested, contested, choose(contested, "OtherWriter", "None"),
 		list(v.counts.contested, "no other writer resets what this policy sets"))
@@ -148,6 +155,10 @@ func (v *view) fillConditions(st *v1alpha1.PolicyStatus) {
 		set(v1alpha1.ConditionConflicting, false, reason, list(v.counts.overruled, "no other policy asks for something else"))
 	}
 }
+
+// dryRunMessage says the meaning of a status in a dry run.
+const dryRunMessage = "the manager runs with --dry-run: it writes nothing to targets, pods and owners, and refuses no change; this status says " +
+	"what would be"
 
 // firstFew joins the first few texts, and adds the number of the other texts.
 func firstFew(texts []string) string {

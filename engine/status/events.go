@@ -24,14 +24,20 @@ const maxNote = 1024
 // cut ends a shortened note.
 const cut = "... (the status has the rest)"
 
-// CutNotes returns a recorder that turns each note into one printable line within the API server's limit.
-func CutNotes(r events.EventRecorder) events.EventRecorder { return cutter{r} }
+// DryRunMark begins the notes of events in a dry run.
+const DryRunMark = "dry run: "
 
-type cutter struct{ events.EventRecorder }
+// CutNotes returns a recorder that turns each note into one printable line within the API server's limit, behind a mark.
+func CutNotes(r events.EventRecorder, mark string) events.EventRecorder { return cutter{r, mark} }
+
+type cutter struct {
+	events.EventRecorder
+	mark string
+}
 
 // Eventf implements events.EventRecorder.
 func (c cutter) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
-	text := fmt.Sprintf(note, args...)
+	text := c.mark + fmt.Sprintf(note, args...)
 	if line := workload.OneLine(text, 4*maxNote); len(line) <= maxNote {
 		text = line
 	} else {

@@ -74,7 +74,7 @@ func TestEventNotesAreCutToTheLimit(t *testing.T) {
 		{strings.Repeat("ä", 1000), strings.Repeat("ä", (1024-len(cut))/2) + cut},
 	} {
 		r := &recorded{}
-		CutNotes(r).Eventf(nil, nil, "Normal", "Asleep", "Transition", "%s", test.given)
+		CutNotes(r, "").Eventf(nil, nil, "Normal", "Asleep", "Transition", "%s", test.given)
 		if r.note != test.want || len(r.note) > 1024 {
 			t.Errorf("%d bytes: %q", len(r.note), r.note)
 		}

@@ -141,6 +141,9 @@ func (k *Keeper) apply(ctx context.Context, kind *world.Kind, ref workload.Ref, 
 	k.Counter.TemplateWritten(kind.Adapter.Name(), string(outcome))
 	switch outcome {
 	case apply.Applied:
+		if got == nil {
+			return false, nil // a dry run creates nothing
+		}
 		if seen, err = project(kind, ref, got); err != nil {
 			return false, err
 		}

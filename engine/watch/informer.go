@@ -30,8 +30,11 @@ type informer struct {
 	key    key
 	client *client
 	store  *store
-	logger klog.Logger
-	health health
+	// projector is that of the client. overlay may be nil.
+	projector Projector
+	overlay   Overlay
+	logger    klog.Logger
+	health    health
 	// refs counts the consumers; the manager's mutex guards it.
 	refs int
 
@@ -114,6 +117,11 @@ func (f *informer) report(err error) {
 
 // notify makes the callbacks. The caller holds deliver.
 func (f *informer) notify(changes []change, state bool) {
+	for _, c := range changes {
+		if f.overlay != nil && c.new == nil {
+			f.overlay.Gone(f.key.gvr.GroupResource(), c.old.Namespace, c.old.Name)
+		}
+	}
 	for _, w := range f.consumers {
 		for _, c := range changes {
 			w.change(c)

@@ -50,5 +50,5 @@ func (i *item) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind
 
 // GetObjectMeta implements metav1.ObjectMetaAccessor with the only fields used by the reflector.
 func (i *item) GetObjectMeta() metav1.Object {
-	return &metav1.ObjectMeta{Namespace: i.Namespace, Name: i.Name, UID: types.UID(i.UID), ResourceVersion: i.ResourceVersion}
+	return &metav1.ObjectMeta{Namespace: i.Namespace, Name: i.Name, UID: types.UID(i.UID), ResourceVersion: stored(i.ResourceVersion)}
 }

@@ -23,6 +23,7 @@ var (
 type Manager struct {
 	config     *rest.Config
 	connection *http.Client
+	overlay    Overlay
 
 	mu        sync.Mutex
 	informers map[key]*informer
@@ -94,6 +95,9 @@ func (m *Manager) hold(ctx context.Context, s Source) (w *Watch, start func(), e
 	if m.closed {
 		return nil, nil, fmt.Errorf("watch %s: %w", s.GVR, errClosed)
 	}
+	if m.overlay != nil {
+		s.Projector = overlaid{s.Projector, m.overlay, s.GVR.GroupResource()}
+	}
 	k := key{s.GVR, s.ID}
 	f := m.informers[k]
 	if f == nil {
@@ -103,6 +107,7 @@ func (m *Manager) hold(ctx context.Context, s Source) (w *Watch, start func(), e
 		}
 		running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		f = newInformer(k, c, klog.FromContext(ctx))
+		f.projector, f.overlay = s.Projector, m.overlay
 		f.cancel = cancel
 		m.informers[k] = f
 		start = func() { go f.run(running) }

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"flyball.dev/flyball/engine/path"
 )
 
 // FieldManager is the name of Flyball's writes in managedFields.
@@ -18,8 +20,9 @@ type Patch struct {
 	// Type is types.MergePatchType, or types.JSONPatchType if list elements are written.
 	Type types.PatchType
 	Body []byte
-	// Subresource is "scale" for a write through /scale, else empty.
+	// Subresource is "scale" for a write through /scale, else empty. Counts are then the fields of the object that the write sets.
 	Subresource string
+	Counts      []path.Pointer
 	// Keeps is the annotation in the answer that proves that the write was kept; nil: none.
 	Keeps *Kept
 	// Next is the following write: the /scale write after the ledger.

@@ -306,7 +306,7 @@ func (m *Memory) Apply(ref workload.Ref, patch *workload.Patch) ([]workload.Ref,
 	raw := k.raw[ref]
 	for p := patch; p != nil; p = p.Next {
 		var err error
-		if raw, err = k.patched(raw, p); err != nil {
+		if raw, err = patched(raw, p); err != nil {
 			return nil, fmt.Errorf("patch %s: %w", ref, err)
 		}
 	}
@@ -320,12 +320,8 @@ func (m *Memory) Apply(ref workload.Ref, patch *workload.Patch) ([]workload.Ref,
 }
 
 // patched returns an object after one patch, with a new resourceVersion.
-func (k *memoryKind) patched(raw []byte, p *workload.Patch) ([]byte, error) {
-	after := Patched
-	if p.Subresource != "" {
-		after = k.scaled
-	}
-	raw, err := after(raw, p)
+func patched(raw []byte, p *workload.Patch) ([]byte, error) {
+	raw, err := workload.Patched(raw, p)
 	if err != nil {
 		return nil, err
 	}
@@ -345,5 +341,5 @@ func nextVersion(raw []byte) ([]byte, error) {
 	case found.Index > 0:
 		return slices.Concat(raw[:found.Index], next, raw[found.Index+len(found.Raw):]), nil
 	}
-	return merged(raw, fmt.Appendf(nil, `{"metadata":{"resourceVersion":%s}}`, next)), nil
+	return workload.Merged(raw, fmt.Appendf(nil, `{"metadata":{"resourceVersion":%s}}`, next)), nil
 }

@@ -43,6 +43,8 @@ type Snapshot struct {
 	uses *uses
 	// own are the objects in which Flyball itself runs.
 	own sets.Set[workload.Ref]
+	// settles is true in a dry run.
+	settles bool
 }
 
 // Calendar is a Calendar object.
@@ -343,6 +345,9 @@ func (s *Snapshot) Freezes() *freeze.Set {
 	}
 	return s.set
 }
+
+// Settles implements decide.Settling.
+func (s *Snapshot) Settles() bool { return s.settles }
 
 // RunsFlyball implements decide.Host.
 func (s *Snapshot) RunsFlyball(ref workload.Ref) bool { return s.own.Has(ref) }

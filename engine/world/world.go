@@ -49,6 +49,8 @@ type World struct {
 	read    readers
 	// authorsAsked is the value of the same field in policy.Context.
 	authorsAsked bool
+	// settles is the answer of Snapshot.Settles.
+	settles bool
 
 	// writing serializes transactions. It guards the fields below.
 	writing   sync.Mutex
@@ -65,7 +67,9 @@ func New(scope selector.Scope, options ...Option) *World {
 	for _, set := range options {
 		set(w)
 	}
-	w.current.Store(emptySnapshot())
+	first := emptySnapshot()
+	first.settles = w.settles
+	w.current.Store(first)
 	return w
 }
 
@@ -74,6 +78,9 @@ type Option func(*World)
 
 // AuthorsAsked states whether the webhook checks the rights of the authors of policies. By default it does not.
 func AuthorsAsked(asked bool) Option { return func(w *World) { w.authorsAsked = asked } }
+
+// Settles states whether every object counts as settled as soon as it is written: no controller acts in a dry run. By default it does not.
+func Settles(settles bool) Option { return func(w *World) { w.settles = settles } }
 
 // Scope returns the facts about the cluster for the compilation of selections. They are the namespaces that only
 // selectors with their name reach, such as Flyball's own, and the cluster-scoped kinds.

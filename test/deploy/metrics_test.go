@@ -48,7 +48,7 @@ func metrics(t *testing.T) []string {
 	t.Helper()
 	var known described
 	if _, err := app.NewMetrics(&known, world.New(world.Scope("", nil)), status.NewListings(),
-		clocktesting.NewFakePassiveClock(time.Time{}), savings.Rates{Price: &savings.Rate{}, CO2: &savings.Rate{}}); err != nil {
+		clocktesting.NewFakePassiveClock(time.Time{}), savings.Rates{Price: &savings.Rate{}, CO2: &savings.Rate{}}, false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := freezes.NewMetrics(&known); err != nil {

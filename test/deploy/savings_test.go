@@ -47,6 +47,18 @@ func TestLimitOfNotifications(t *testing.T) {
 	}
 }
 
+// TestDryRun checks that the value alone decides whether the manager writes.
+func TestDryRun(t *testing.T) {
+	for set, want := range map[string][]string{"replicas=1": nil, "dryRun=false": nil, "dryRun=true": {"--dry-run"}} {
+		if got := args(t, set, "--dry-run"); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", set, got, want)
+		}
+	}
+	if _, err := here.tool(t.Context(), "helm", "template", release, chart, "--set", "dryRun=perhaps"); err == nil {
+		t.Error("dryRun=perhaps is accepted")
+	}
+}
+
 // args returns the arguments of the manager with a prefix, in a chart with some values.
 func args(t *testing.T, set, prefix string) (got []string) {
 	t.Helper()

@@ -296,6 +296,8 @@ type Options struct {
 	// Notifications configures messages. The zero value sends none. Without names of Secrets or a limit, those of the manager's flags
 	// count.
 	Notifications app.NotificationOptions
+	// DryRun writes nothing to targets.
+	DryRun bool
 	// Health is the address of /healthz and /readyz. Empty disables them.
 	Health string
 	// Log receives the manager's log. nil discards it.
@@ -324,7 +326,7 @@ func (e *Env) Start(opts Options) *Manager {
 	running.Store(m, nil)
 	go func() {
 		err := app.Run(ctx, config, app.Options{
-			MetricsAddress: "0", HealthAddress: cmp.Or(opts.Health, "0"), Namespace: Namespace, Pod: opts.Pod, Workers: 16,
+			MetricsAddress: "0", HealthAddress: cmp.Or(opts.Health, "0"), Namespace: Namespace, Pod: opts.Pod, DryRun: opts.DryRun, Workers: 16,
 			QPS:             -1,
 			ShutdownTimeout: Patience, Log: log, Clock: opts.Clock, PodClock: opts.PodClock, Registry: m.Registry,
 			Webhook:         opts.Webhook,

@@ -54,8 +54,10 @@ func (e *engine) Start(ctx context.Context) error {
 
 // base has the parts that the components of an engine share. Each later component gets those before it.
 type base struct {
-	config      *rest.Config
-	opts        Options
+	config *rest.Config
+	opts   Options
+	// dry keeps the writes of a dry run; nil: they are sent.
+	dry         *apply.DryRun
 	world       *world.World
 	listings    *status.Listings
 	metrics     *Metrics
@@ -69,11 +71,11 @@ type base struct {
 // order of their dependencies: the queue of targets, the actuators, the adapters, the statuses, the loop.
 func addEngine(mgr ctrl.Manager, b base, pods pods.Options) error {
 	w, cached, m, clock, log := b.world, mgr.GetClient(), b.metrics, b.opts.Clock, b.log
-	writer, err := apply.NewWriter(b.config, log)
+	writer, err := apply.NewWriter(b.config, b.dry, log)
 	if err != nil {
 		return err
 	}
-	objects, err := apply.NewTemplates(b.config)
+	objects, err := apply.NewTemplates(b.config, b.opts.DryRun)
 	if err != nil {
 		return err
 	}
@@ -91,7 +93,7 @@ func addEngine(mgr ctrl.Manager, b base, pods pods.Options) error {
 		Leftover: actuators.Leftover, Delay: b.tracker.Delay}
 	health := status.NewAdapterHealth()
 	adapters, err := adapters.New(m.adapter, adapters.Options{
-		Finalizers: finalizers, Targets: queue, ChangedOn: actuators.ChangedOn, Config: b.config, Client: cached,
+		Finalizers: finalizers, Targets: queue, ChangedOn: actuators.ChangedOn, Config: b.config, DryRun: b.dry, Client: cached,
 		World: w, Health: health, Listings: b.listings, Clock: clock, Log: log, PolicyEmptied: policies.Request,
 		PolicyDirty: b.tracker.Dirty, Forget: m.target.ForgetAdapter, Recorder: b.recorder,
 	})
@@ -99,7 +101,8 @@ func addEngine(mgr ctrl.Manager, b base, pods pods.Options) error {
 		return err
 	}
 	statuses := status.NewWriter(status.Options{World: w, Tracker: b.tracker, Health: health, Targets: queue, Actuators: actuators,
-		Client: cached, Recorder: b.recorder, Metrics: m.status, Clock: clock, Enforcement: b.enforcement, Log: log})
+		Client: cached, Recorder: b.recorder, Metrics: m.status, Clock: clock, Enforcement: b.enforcement, DryRun: b.opts.DryRun,
+		Log: log})
 	loop := reconcile.New(reconcile.Options{World: w, Queue: queue, Actuators: actuators, Gates: gates, Writer: writer,
 		Batches: apply.NewBatches(statuses.RecordBatch), Tracker: b.tracker, Status: statuses, Templates: templates, Keeper: adapters,
 		Metrics: m.target, Savings: m.savings, Clock: clock, Workers: b.opts.Workers, Log: log})

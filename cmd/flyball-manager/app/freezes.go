@@ -81,7 +81,7 @@ func newJudging(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 	if err != nil {
 		return nil, fmt.Errorf("register the metrics of judging: %w", err)
 	}
-	j.notes = freezes.NewRecorder(mgr.GetClient(), m, w, j.clock.Now, messages.Announce, opts.Log.WithName("freezes"))
+	j.notes = freezes.NewRecorder(mgr.GetClient(), m, w, j.clock.Now, messages.Announce, opts.mark(), opts.Log.WithName("freezes"))
 	self, err := clients.AuthenticationV1().SelfSubjectReviews().Create(context.Background(), &authenticationv1.SelfSubjectReview{},
 		metav1.CreateOptions{})
 	if err != nil {
@@ -136,7 +136,7 @@ func (j *judging) owner() func(context.Context) (*metav1.OwnerReference, error) 
 
 // scope returns the scope of the webhook configuration of freezes, without its rules.
 func (j *judging) scope() registration.FreezeScope {
-	return registration.FreezeScope{Exempt: j.exempt(), Account: j.account, FieldManager: apply.FieldManager}
+	return registration.FreezeScope{Exempt: j.exempt(), Account: j.account, FieldManager: apply.FieldManager, DryRun: j.opts.DryRun}
 }
 
 // author returns the author of the webhook configurations. It stands for this release, and is identified by the
@@ -158,7 +158,7 @@ func (j *judging) judge(note func(admit.Judgement), log logr.Logger) *admit.Judg
 			}
 			return mapping.Resource, true
 		},
-		Clock: j.clock, Ready: j.world.Ready, Note: note, Log: log,
+		Clock: j.clock, Ready: j.world.Ready, Note: note, DryRun: j.opts.DryRun, Log: log,
 	}
 }
 

@@ -20,10 +20,14 @@ import (
 )
 
 // memberOptions returns the options of package pods.
-func memberOptions(mgr ctrl.Manager, config *rest.Config, w *world.World, log logr.Logger) (o pods.Options, err error) {
+func memberOptions(mgr ctrl.Manager, config *rest.Config, w *world.World, dry *apply.DryRun, log logr.Logger) (o pods.Options, err error) {
 	watches, err := watch.NewManager(config)
 	if err != nil {
 		return o, err
+	}
+	if dry != nil {
+		watches.ShowOver(dry)
+		dry.ShowBy(watches.Show)
 	}
 	inspector, err := inspect.New(config)
 	if err != nil {

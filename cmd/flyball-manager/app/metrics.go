@@ -33,11 +33,16 @@ type Metrics struct {
 }
 
 // NewMetrics creates and registers the metrics of an engine, including the listings. clock is the clock by which
-// policies are decided. Money and CO2 are counted by their rates.
+// policies are decided. Money and CO2 are counted by their rates. dryRun is the value of flyball_dry_run.
 func NewMetrics(r prometheus.Registerer, w *world.World, listings *status.Listings, clock clock.PassiveClock,
-	rates savings.Rates) (*Metrics, error) {
+	rates savings.Rates, dryRun bool) (*Metrics, error) {
 	m := Metrics{savings: savings.NewBook(clock, rates, func(id workload.Policy) bool { return w.Snapshot().Find(id) != nil })}
-	for _, c := range []prometheus.Collector{version.Collector(), m.savings, listings} {
+	dry := prometheus.NewGauge(prometheus.GaugeOpts{Name: "flyball_dry_run",
+		Help: "1 if the manager writes nothing to targets, so that all other metrics count what would be, else 0."})
+	if dryRun {
+		dry.Set(1)
+	}
+	for _, c := range []prometheus.Collector{version.Collector(), m.savings, listings, dry} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}

@@ -18,7 +18,7 @@ import (
 // addNewPods serves the webhook that sets requests of new pods, on every replica, and keeps its webhook configuration
 // up to date.
 func (j *judging) addNewPods(mgr ctrl.Manager, server *server.Server, keeper *registration.Keeper, o pods.Options) error {
-	if !j.opts.Webhook.Pods {
+	if !j.opts.Webhook.Pods || j.opts.DryRun {
 		return addNoNewPods(mgr, j.clients, j.opts)
 	}
 	log := j.opts.Log.WithName("pods")

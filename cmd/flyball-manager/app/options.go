@@ -13,11 +13,14 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/notify"
 	"flyball.dev/flyball/engine/savings"
+	"flyball.dev/flyball/engine/status"
 )
 
 // Options configure the manager. AddFlags sets their defaults.
@@ -34,6 +37,9 @@ type Options struct {
 	// Pod is the name of the manager's Pod in Namespace. The objects that control the Pod are never targets. Empty
 	// means the manager runs outside the cluster.
 	Pod string
+	// DryRun writes nothing to targets, pods, owners and objects of templates, and refuses no change. Statuses, metrics and events are
+	// as if it did, and marked.
+	DryRun bool
 	// Workers is the number of targets worked on at the same time.
 	Workers int
 	// QPS and Burst limit requests to the API server. With a QPS below zero only the server's priority and fairness
@@ -82,6 +88,23 @@ func (o *Options) setDefaults() {
 	if o.Registry == nil {
 		o.Registry = metrics.Registry
 	}
+}
+
+// dryRun returns what takes the place of writes, or nil if they are sent.
+func (o *Options) dryRun(config *rest.Config) (*apply.DryRun, error) {
+	if !o.DryRun {
+		return nil, nil
+	}
+	o.Log.Info("Dry run: nothing is written to targets, pods, owners and objects of templates, and no change is refused")
+	return apply.NewDryRun(config)
+}
+
+// mark returns the begin of the texts of events.
+func (o *Options) mark() string {
+	if o.DryRun {
+		return status.DryRunMark
+	}
+	return ""
 }
 
 // WebhookOptions configure the admission webhook.
@@ -177,6 +200,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"Namespace that Flyball runs in. No selector reaches it unless it names it.")
 	fs.StringVar(&o.Pod, "pod", os.Getenv("POD_NAME"),
 		"Pod that Flyball runs in. Policies do not act on the objects that control it. Empty: Flyball runs outside the cluster.")
+	fs.BoolVar(&o.DryRun, "dry-run", false,
+		"Write nothing to targets, pods, owners and objects of templates, and refuse no change. Statuses, metrics and events say what would be.")
 	fs.IntVar(&o.Workers, "workers", 16, "Number of targets worked on at once.")
 	fs.Float32Var(&o.QPS, "kube-api-qps", -1,
 		"Requests a second to the API server; below zero there is no limit on this side and the server's priority and fairness decides.")

@@ -66,7 +66,8 @@ func Run(ctx context.Context, config *rest.Config, opts Options) error {
 	if err != nil {
 		return fmt.Errorf("set up the manager: %w", err)
 	}
-	w := world.New(world.Scope(opts.Namespace, clusterScoped(mgr.GetRESTMapper())), world.AuthorsAsked(opts.Webhook.Enabled))
+	w := world.New(world.Scope(opts.Namespace, clusterScoped(mgr.GetRESTMapper())), world.AuthorsAsked(opts.Webhook.Enabled),
+		world.Settles(opts.DryRun))
 	server, err := addAll(mgr, config, opts, w, listings)
 	if err != nil {
 		return err
@@ -93,11 +94,15 @@ func addAll(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World,
 	if err != nil {
 		return nil, err
 	}
-	m, err := NewMetrics(opts.Registry, w, listings, opts.Clock, rates)
+	m, err := NewMetrics(opts.Registry, w, listings, opts.Clock, rates, opts.DryRun)
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	pods, err := memberOptions(mgr, config, w, log)
+	dry, err := opts.dryRun(config)
+	if err != nil {
+		return nil, err
+	}
+	pods, err := memberOptions(mgr, config, w, dry, log)
 	if err != nil {
 		return nil, err
 	}
@@ -110,8 +115,8 @@ func addAll(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World,
 	if err != nil {
 		return nil, err
 	}
-	return server, addEngine(mgr, base{config: config, opts: opts, world: w, listings: listings, metrics: m, enforcement: enforcement,
-		tracker: tracker, recorder: status.CutNotes(messages.Tap(mgr.GetEventRecorder("flyball"))), log: log}, pods)
+	return server, addEngine(mgr, base{config: config, opts: opts, dry: dry, world: w, listings: listings, metrics: m, enforcement: enforcement,
+		tracker: tracker, recorder: status.CutNotes(messages.Tap(mgr.GetEventRecorder("flyball")), opts.mark()), log: log}, pods)
 }
 
 // clusterScoped returns a function that reports whether a kind is cluster-scoped. A kind that is not served counts as

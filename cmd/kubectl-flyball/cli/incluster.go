@@ -124,6 +124,6 @@ func clusterOf(config *rest.Config, flyballNamespace string) (source.Cluster, er
 	if err != nil {
 		return source.Cluster{}, fmt.Errorf("connect to the cluster: %w", err)
 	}
-	return source.Cluster{Client: client, Metadata: objects, FlyballNamespace: flyballNamespace,
+	return source.Cluster{Client: client, Metadata: objects, FlyballNamespace: flyballNamespace, Now: time.Now,
 		Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))}, nil
 }

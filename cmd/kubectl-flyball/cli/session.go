@@ -200,7 +200,7 @@ func (s *session) cluster() (source.Cluster, error) {
 	if err != nil {
 		return source.Cluster{}, fmt.Errorf("connect to the cluster: %w", err)
 	}
-	return source.Cluster{Client: client, Mapper: mapper, Metadata: objects, FlyballNamespace: s.flyballNamespace}, nil
+	return source.Cluster{Client: client, Mapper: mapper, Metadata: objects, FlyballNamespace: s.flyballNamespace, Now: s.Now}, nil
 }
 
 // clusterName returns the name of the cluster in the kubeconfig. Offline it is empty.

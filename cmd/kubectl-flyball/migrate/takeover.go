@@ -183,18 +183,18 @@ func (w *takeover) restore() error {
 			w.open = append(w.open, o)
 		}
 		if o.Was != "" {
-			world.SetAt(edit, tokens, json.RawMessage(o.Was))
+			workload.SetAt(edit, tokens, json.RawMessage(o.Was))
 			continue
 		}
-		world.SetAt(edit, tokens, nil)
+		workload.SetAt(edit, tokens, nil)
 		if around := tokens[:len(tokens)-1]; o.Made && len(w.live.At(around).Map()) == 1 {
-			world.SetAt(edit, around, nil)
+			workload.SetAt(edit, around, nil)
 		}
 	}
 	for _, m := range w.sleeper.Marks {
 		if tokens := path.Pointer(m).Tokens(); w.live.At(tokens).Exists() {
 			w.Marks = append(w.Marks, m)
-			world.SetAt(edit, tokens, nil)
+			workload.SetAt(edit, tokens, nil)
 		}
 	}
 	if w.back, err = json.Marshal(edit); err != nil {
@@ -306,7 +306,7 @@ func (w *takeover) asleepAt(memory *world.Memory, v *decide.Verdict) ([]byte, er
 			continue // the count already has this value
 		}
 		var err error
-		if raw, err = world.Patched(raw, p); err != nil {
+		if raw, err = workload.Patched(raw, p); err != nil {
 			return nil, fmt.Errorf("%s: %w", w.Target, err)
 		}
 	}

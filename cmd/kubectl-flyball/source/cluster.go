@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,6 +33,8 @@ type Cluster struct {
 	Metadata metadata.Interface
 	// FlyballNamespace is the namespace that Flyball runs in.
 	FlyballNamespace string
+	// Now is the clock, for worlds of a dry run.
+	Now func() time.Time
 	// Progress is called with the name of each resource before its objects are read. It may be nil.
 	Progress func(what string)
 }
@@ -212,6 +215,9 @@ func (r *reading) policies(ctx context.Context) (err error) {
 			}
 			p.GetObjectKind().SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind.Name))
 			r.world.Policies = append(r.world.Policies, p)
+			if kind.ActsOnTargets() && meta.IsStatusConditionTrue(kind.Status(p).Conditions, v1alpha1.ConditionDryRun) {
+				r.world.DryRunAt = r.Now()
+			}
 			tunes = tunes || isTuner(kind, p)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
@@ -74,6 +75,9 @@ type World struct {
 	Absent []schema.GroupKind
 	// Unseen are the rights that the user lacks. The world does not have the objects that need these rights.
 	Unseen MissingRights
+	// DryRunAt is the instant of the reading if the manager writes nothing (--dry-run). The world is then shown as if the writes due at
+	// that instant had been made. It is zero for other worlds.
+	DryRunAt time.Time
 	// Unlisted are kinds of objects judged by freezes, without the right to list them.
 	Unlisted []schema.GroupKind
 }
@@ -85,6 +89,12 @@ func (w *World) Memory() (*world.Memory, error) {
 	memory, err := world.NewMemory(w.Lists)
 	if err != nil {
 		return nil, err
+	}
+	if !w.DryRunAt.IsZero() {
+		if _, err := decide.Simulate(memory, w.DryRunAt, w.DryRunAt); err != nil {
+			return nil, err
+		}
+		w.Note("Flyball runs with --dry-run: it writes nothing, and this shows what would be")
 	}
 	var lost []string
 	memory.Policies(func(p *world.Policy) bool {

@@ -43,14 +43,14 @@ func (v renderer) patch(decisions []ledger.Decision) (*workload.Patch, error) {
 		if scale == nil {
 			return nil, nil
 		}
-		return scalePatch(scale.Value, v.Object.ResourceVersion)
+		return v.scalePatch(scale.Value, v.Object.ResourceVersion)
 	}
 	widenRemovalsIn(edits, decisions)
 	p, err := v.objectPatch(v.removeEmptied(edits), ledger)
 	if err != nil || scale == nil {
 		return p, err
 	}
-	p.Next, err = scalePatch(scale.Value, "")
+	p.Next, err = v.scalePatch(scale.Value, "")
 	return p, err
 }
 
@@ -205,7 +205,7 @@ func (v renderer) objectPatch(edits []edit, ledger *string) (p *workload.Patch, 
 }
 
 // scalePatch returns the write of the count through /scale; with a resourceVersion it fails if the object has changed.
-func scalePatch(replicas, resourceVersion string) (*workload.Patch, error) {
+func (v renderer) scalePatch(replicas, resourceVersion string) (*workload.Patch, error) {
 	body := map[string]any{"spec": map[string]any{"replicas": json.RawMessage(replicas)}}
 	if resourceVersion != "" {
 		body["metadata"] = map[string]any{"resourceVersion": resourceVersion}
@@ -214,7 +214,7 @@ func scalePatch(replicas, resourceVersion string) (*workload.Patch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a patch of /scale: %w", err)
 	}
-	return &workload.Patch{Type: types.MergePatchType, Body: text, Subresource: "scale"}, nil
+	return &workload.Patch{Type: types.MergePatchType, Body: text, Subresource: "scale", Counts: v.Spec.Counts()}, nil
 }
 
 // mergePatch returns an RFC 7396 patch.

@@ -55,6 +55,14 @@ type Answer struct {
 	Patch []byte
 }
 
+// AsWarning returns a denial as an answer that admits the change with a warning, and other answers unchanged.
+func (a Answer) AsWarning() Answer {
+	if a.Allowed || a.Message == "" {
+		return a
+	}
+	return Answer{Allowed: true, Audit: a.Audit, Warnings: append(a.Warnings, "dry run of Flyball: this would be refused: "+a.Message)}
+}
+
 // Write sends the answer to a review.
 func (a Answer) Write(w http.ResponseWriter, uid string) error {
 	response := &admissionv1.AdmissionResponse{UID: types.UID(uid), Allowed: a.Allowed, Warnings: a.Warnings, AuditAnnotations: a.Audit}

@@ -48,6 +48,8 @@ type FreezeScope struct {
 	// Namespaces is the failure policy for label changes of namespaces: Fail while a freeze with a namespace selector
 	// is active or about to be, Ignore to judge them only while a replica answers. Empty means never judged.
 	Namespaces admissionregistrationv1.FailurePolicyType
+	// DryRun lets changes pass while no replica answers.
+	DryRun bool
 }
 
 // FreezeConfiguration returns the configuration for judging exactly the changes denied by some freeze, or nil if no
@@ -80,6 +82,11 @@ func FreezeConfiguration(client admissionregistrationv1.WebhookClientConfig, kin
 			"object.metadata.?labels.orValue({}) != oldObject.metadata.?labels.orValue({})"))...)
 		w.FailurePolicy, w.NamespaceSelector = &scope.Namespaces, selecting(nil, scope.Exempt)
 		config.Webhooks = append(config.Webhooks, w)
+	}
+	for i := range config.Webhooks {
+		if scope.DryRun {
+			config.Webhooks[i].FailurePolicy = new(admissionregistrationv1.Ignore)
+		}
 	}
 	return config
 }

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/controller"
 	"flyball.dev/flyball/engine/inspect"
 	"flyball.dev/flyball/engine/reconcile"
@@ -41,9 +42,11 @@ type Options struct {
 	// ChangedOn returns the number of a kind's objects with something to be restored on their pods.
 	ChangedOn func(schema.GroupKind) int
 	Config    *rest.Config
-	Client    client.Client
-	World     *world.World
-	Health    *status.AdapterHealth
+	// DryRun shows the objects as if they were written; nil: the objects are shown as they are.
+	DryRun *apply.DryRun
+	Client client.Client
+	World  *world.World
+	Health *status.AdapterHealth
 	// Listings records which adapted kinds can be listed.
 	Listings *status.Listings
 	// PolicyEmptied is called with a policy that has lost its last ledger on objects of some kind.
@@ -90,6 +93,10 @@ func New(m *Metrics, opts Options) (*Controller, error) {
 	watches, err := watch.NewManager(opts.Config)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the watches: %w", err)
+	}
+	if opts.DryRun != nil {
+		watches.ShowOver(opts.DryRun)
+		opts.DryRun.ShowBy(watches.Show)
 	}
 	inspector, err := inspect.New(opts.Config)
 	if err != nil {

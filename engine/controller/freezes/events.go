@@ -72,6 +72,7 @@ func (n *Recorder) judgedEvents(j *admit.Judgement) []announcement {
 	var list []announcement
 	name, user := nameOf(&j.Request), j.Request.User
 	add := func(policy workload.Policy, kind, reason string, actions []string, text string) {
+		text = n.mark + text
 		list = append(list, announcement{policy: policy, object: j.Object, kind: kind, reason: reason,
 			action: cmp.Or(strings.Join(actions, "And"), "Judge"), text: text, same: text})
 	}

@@ -26,7 +26,7 @@ func noting(t *testing.T) (n *Recorder, wall *time.Time) {
 		t.Fatal(err)
 	}
 	n = NewRecorder(nil, m, world.New(world.Scope("flyball-system", nil)), time.Now,
-		func(workload.Policy, string, string, string) {}, testr.New(t))
+		func(workload.Policy, string, string, string) {}, "", testr.New(t))
 	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	n.wall = func() time.Time { return at }
 	return n, &at

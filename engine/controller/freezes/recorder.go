@@ -58,6 +58,8 @@ type Recorder struct {
 
 	// announced is called with each event about a policy, before the event is sent. It must not wait.
 	announced func(id workload.Policy, reason, action, text string)
+	// mark begins the texts of events about changes.
+	mark string
 }
 
 // denied has the counts that are not yet added to the status of a policy.
@@ -73,15 +75,15 @@ type creator struct {
 }
 
 // NewRecorder returns a Recorder. The client must read from a cache. The metrics of a policy are removed when the
-// policy leaves the world.
+// policy leaves the world. mark begins the texts of events about changes; empty: none.
 func NewRecorder(cached client.Client, m *Metrics, w *world.World, now func() time.Time,
-	announced func(id workload.Policy, reason, action, text string), log logr.Logger) *Recorder {
+	announced func(id workload.Policy, reason, action, text string), mark string, log logr.Logger) *Recorder {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
 	n := &Recorder{client: cached, metrics: m, world: w, now: now, announced: announced, wall: time.Now, instance: reporter + "-" + host,
-		log:     log,
+		log: log, mark: mark,
 		denials: map[workload.Policy]*denied{}, creators: map[types.UID]creator{}, occasions: map[occasion]*occasionEvents{},
 		crew: workers.NewCrew(writesAtOnce), signal: make(chan struct{}, 1), appeared: make(chan struct{}, 1)}
 	w.Observe(n)

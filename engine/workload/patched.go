@@ -1,4 +1,4 @@
-package world
+package workload
 
 import (
 	"encoding/json"
@@ -8,13 +8,14 @@ import (
 	"github.com/tidwall/gjson"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/types"
-
-	"flyball.dev/flyball/engine/workload"
 )
 
-// Patched returns an object after a patch. The patch is a merge patch unless its type is JSON patch. The object must be
-// valid JSON.
-func Patched(raw []byte, p *workload.Patch) ([]byte, error) {
+// Patched returns an object after a patch, but not after the patch that follows it. The patch is a merge patch unless its type is JSON
+// patch. The object must be valid JSON. A JSON patch with a failed test, and a patch that is not JSON, are errors.
+func Patched(raw []byte, p *Patch) ([]byte, error) {
+	if p.Subresource == "scale" {
+		return scaled(raw, p)
+	}
 	if p.Type == types.JSONPatchType {
 		ops, err := jsonpatch.DecodePatch(p.Body)
 		if err != nil {
@@ -25,11 +26,11 @@ func Patched(raw []byte, p *workload.Patch) ([]byte, error) {
 	if !gjson.ValidBytes(p.Body) {
 		return nil, fmt.Errorf("the merge patch is not JSON: %.100s", p.Body)
 	}
-	return merged(raw, p.Body), nil
+	return Merged(raw, p.Body), nil
 }
 
 // scaled returns an object after a write through /scale.
-func (k *memoryKind) scaled(raw []byte, p *workload.Patch) ([]byte, error) {
+func scaled(raw []byte, p *Patch) ([]byte, error) {
 	var scale struct {
 		Spec struct {
 			Replicas int64 `json:"replicas"`
@@ -39,14 +40,14 @@ func (k *memoryKind) scaled(raw []byte, p *workload.Patch) ([]byte, error) {
 		return nil, err
 	}
 	var edit any
-	for _, pointer := range k.adapter.Counts() {
+	for _, pointer := range p.Counts {
 		edit = SetAt(edit, pointer.Tokens(), scale.Spec.Replicas)
 	}
 	patch, err := json.Marshal(edit)
 	if err != nil {
 		return nil, err
 	}
-	return merged(raw, patch), nil
+	return Merged(raw, patch), nil
 }
 
 // SetAt sets a field of an object and creates missing parent objects. It changes the given object and returns it.
@@ -65,9 +66,9 @@ func SetAt(obj any, tokens []string, value any) any {
 // view reads bytes as a text without a copy.
 func view(raw []byte) string { return unsafe.String(unsafe.SliceData(raw), len(raw)) }
 
-// merged returns a document after a merge patch of RFC 7396. A simulation of thousands of targets spends most of its time
+// Merged returns a document after a merge patch of RFC 7396. A simulation of thousands of targets spends most of its time
 // here, so the parts that the patch does not name are copied as text and are not decoded.
-func merged(raw, patch []byte) []byte {
+func Merged(raw, patch []byte) []byte {
 	return appendMerged(make([]byte, 0, len(raw)+len(patch)), gjson.Parse(view(raw)), gjson.Parse(view(patch)))
 }
 

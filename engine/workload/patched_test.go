@@ -1,4 +1,4 @@
-package world_test
+package workload_test
 
 import (
 	"encoding/json"
@@ -10,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"flyball.dev/flyball/engine/workload"
-	"flyball.dev/flyball/engine/world"
 )
 
 // document draws a JSON value of few names, so that a patch often names fields of the document. Some names need escapes.
@@ -44,7 +43,7 @@ func object(depth int) *rapid.Generator[map[string]any] {
 func TestPatchedMerges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		raw, patch := encoded(t, object(3).Draw(t, "document")), encoded(t, object(3).Draw(t, "patch"))
-		got, err := world.Patched(raw, &workload.Patch{Body: patch})
+		got, err := workload.Patched(raw, &workload.Patch{Body: patch})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +55,7 @@ func TestPatchedMerges(t *testing.T) {
 			t.Errorf("%s\n%s\nmerged into %s\n%s", raw, patch, got, diff)
 		}
 	})
-	_, err := world.Patched([]byte(`{}`), &workload.Patch{Body: []byte(`{"spec":`)})
+	_, err := workload.Patched([]byte(`{}`), &workload.Patch{Body: []byte(`{"spec":`)})
 	if err == nil || !strings.Contains(err.Error(), `{"spec":`) {
 		t.Errorf("a broken patch gives the error %v", err)
 	}
