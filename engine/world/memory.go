@@ -40,6 +40,8 @@ type Lists struct {
 	Blocked map[string]string
 	// Own are the objects in which Flyball itself runs.
 	Own []workload.Ref
+	// Settles means that every object counts as settled, as in a dry run.
+	Settles bool
 }
 
 // Memory is a world in memory. It decides and simulates without an API server, and nothing else writes its objects.
@@ -69,7 +71,7 @@ var _ decide.Sandbox = (*Memory)(nil)
 
 // NewMemory returns a world with the objects of plain lists. An error names the unreadable object.
 func NewMemory(in Lists) (*Memory, error) {
-	w := New(in.Scope, AuthorsAsked(true)) // the API server has checked the authors of these policies
+	w := New(in.Scope, AuthorsAsked(true), Settles(in.Settles)) // the API server has checked the authors of these policies
 	m := &Memory{world: w, kinds: map[schema.GroupKind]*memoryKind{}}
 	var failed error
 	w.Update(func(tx *Tx) {

@@ -216,7 +216,7 @@ func (r *reading) policies(ctx context.Context) (err error) {
 			p.GetObjectKind().SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind.Name))
 			r.world.Policies = append(r.world.Policies, p)
 			if kind.ActsOnTargets() && meta.IsStatusConditionTrue(kind.Status(p).Conditions, v1alpha1.ConditionDryRun) {
-				r.world.DryRunAt = r.Now()
+				r.world.DryRunAt, r.world.Settles = r.Now(), true
 			}
 			tunes = tunes || isTuner(kind, p)
 		}
