@@ -175,7 +175,8 @@ func TestDryRunChangesPodsInPlace(t *testing.T) {
 		`"spec":{"containers":[{"name":"side","image":"s"},{"name":"main","image":"m"}]}}`
 	obj := &workload.Object{Namespace: "shop", Name: "web", ResourceVersion: "1"}
 	if _, err := s.writer.Apply(t.Context(), pods, obj, &workload.Patch{Type: types.StrategicMergePatchType, Subresource: "resize",
-		Body: []byte(`{"metadata":{"uid":"p","resourceVersion":"1"},"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"2"}}}]}}`)},
+		Body: []byte(`{"metadata":{"uid":"p","resourceVersion":"1"},` +
+			`"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"2"}}}]}}`)},
 	); err != nil {
 		t.Fatal(err)
 	}

@@ -157,8 +157,8 @@ func (v *view) fillConditions(st *v1alpha1.PolicyStatus) {
 }
 
 // dryRunMessage says the meaning of a status in a dry run.
-const dryRunMessage = "the manager runs with --dry-run: it writes nothing to targets, pods and owners, and refuses no change; this status says " +
-	"what would be"
+const dryRunMessage = "the manager runs with --dry-run: it writes nothing to targets, pods and owners, and refuses no change; " +
+	"this status says what would be"
 
 // firstFew joins the first few texts, and adds the number of the other texts.
 func firstFew(texts []string) string {

@@ -115,8 +115,9 @@ func addAll(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World,
 	if err != nil {
 		return nil, err
 	}
-	return server, addEngine(mgr, base{config: config, opts: opts, dry: dry, world: w, listings: listings, metrics: m, enforcement: enforcement,
-		tracker: tracker, recorder: status.CutNotes(messages.Tap(mgr.GetEventRecorder("flyball")), opts.mark()), log: log}, pods)
+	return server, addEngine(mgr, base{config: config, opts: opts, dry: dry, world: w, listings: listings, metrics: m,
+		enforcement: enforcement, tracker: tracker,
+		recorder: status.CutNotes(messages.Tap(mgr.GetEventRecorder("flyball")), opts.mark()), log: log}, pods)
 }
 
 // clusterScoped returns a function that reports whether a kind is cluster-scoped. A kind that is not served counts as

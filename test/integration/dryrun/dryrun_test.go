@@ -206,7 +206,8 @@ var _ = Describe("A dry run", func() {
 
 		By("the command line, which shows the same")
 		var out, errOut strings.Builder
-		code := cli.Run(ctx, []string{"explain", "deployment/web", "-n", ns, "--time-zone=UTC", "--kubeconfig=" + env.Cluster.Kubeconfig}, cli.Env{
+		args := []string{"explain", "deployment/web", "-n", ns, "--time-zone=UTC", "--kubeconfig=" + env.Cluster.Kubeconfig}
+		code := cli.Run(ctx, args, cli.Env{
 			IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}, Now: clock.Now})
 		Expect(code).To(BeZero(), errOut.String())
 		Expect(out.String()).To(And(ContainSubstring("asleep, because of Schedule/"+ns+"/nights"), ContainSubstring("replicas 0 -> 3")))
