@@ -2,12 +2,12 @@ package page
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/recommend"
@@ -161,14 +161,18 @@ func (t tuningBody) Plots() (all []plot) {
 	f := t.Result.Finding
 	for _, c := range f.Containers {
 		for _, r := range []struct {
-			name   string
-			is     recommend.Quantity
-			of     func(workload.Sample) float64
-			format resource.Format
-			unit   float64
-		}{{"CPU", c.CPU, func(s workload.Sample) float64 { return s.CPU }, resource.DecimalSI, 1000},
-			{"memory", c.Memory, func(s workload.Sample) float64 { return s.Memory }, resource.BinarySI, 1}} {
-			h := usage{zone: t.zone, from: f.History.From, to: f.History.To, text: func(v float64) string { return amountText(v, r.name) }}
+			name string
+			is   recommend.Quantity
+			of   func(workload.Sample) float64
+			unit float64
+			// in is the unit of the axis, which is axis times that of the samples.
+			in     string
+			axis   float64
+			digits int
+		}{{"CPU", c.CPU, func(s workload.Sample) float64 { return s.CPU }, 1000, "cores", 1000, 2},
+			{"memory", c.Memory, func(s workload.Sample) float64 { return s.Memory }, 1, "MiB", 1 << 20, 0}} {
+			h := usage{zone: t.zone, from: f.History.From, to: f.History.To, text: func(v float64) string { return amountText(v, r.name) },
+				label: func(v float64) string { return strconv.FormatFloat(v/r.axis, 'f', r.digits, 64) }}
 			for _, s := range t.Result.Samples {
 				if v := r.of(s); s.Container == c.Name && v >= 0 {
 					h.add(s.At, v)
@@ -176,9 +180,9 @@ func (t tuningBody) Plots() (all []plot) {
 			}
 			if len(h.all) > 0 {
 				p := h.plot(amountOf(r.is.Own)*r.unit, amountOf(r.is.Recommended)*r.unit)
-				p.Title = c.Name + " " + r.name
-				p.Label = p.Title + " of a pod: at most " + h.text(h.most) + ", requested " + cmp.Or(r.is.Own, "nothing") + ", recommended " +
-					cmp.Or(r.is.Recommended, "nothing")
+				p.Title = c.Name + " " + r.name + " in " + r.in
+				p.Label = fmt.Sprintf("%s %s of a pod: at most %s, requested %s, recommended %s", c.Name, r.name, h.text(h.most),
+					cmp.Or(r.is.Own, "nothing"), cmp.Or(r.is.Recommended, "nothing"))
 				all = append(all, p)
 			}
 		}
@@ -204,9 +208,10 @@ func amountText(v float64, name string) string {
 type usage struct {
 	zone     *time.Location
 	from, to time.Time
-	text     func(float64) string
-	all      []used
-	most     float64
+	// text formats an amount with its unit, and label without it.
+	text, label func(float64) string
+	all         []used
+	most        float64
 }
 
 type used struct {
@@ -221,7 +226,7 @@ func (h *usage) add(at time.Time, value float64) {
 // plot draws the usage beside the requests. A step of the picture has the largest usage of its time.
 func (h *usage) plot(requested, recommended float64) (p plot) {
 	top := 1.1 * max(h.most, requested, recommended)
-	p.Top, p.Half, p.Ticks = h.text(top), h.text(top/2), h.ticks()
+	p.Top, p.Half, p.Ticks = h.label(top), h.label(top/2), h.ticks()
 	y := func(v float64) string { return strconv.FormatFloat(plotHeight*(1-v/max(top, 1e-9)), 'f', 1, 64) }
 	span := max(h.to.Sub(h.from), time.Second)
 	line, last := "", -1

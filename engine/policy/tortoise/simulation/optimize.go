@@ -254,21 +254,22 @@ func Utilisation(in Input) int {
 	return min(max(u, in.Bounds.MinUtilisation), in.Bounds.MaxUtilisation)
 }
 
-// Text returns the reason for a choice.
+// Text returns the reason for a choice. A minute is slow if the demand exceeds Headroom of the requests of the ready
+// pods.
 func (c Choice) Text(b Bounds) string {
-	return fmt.Sprintf("replayed %s: %s costs %s with %.0f minutes of violations; as it was %s with %.0f, as its owner has it %s with %.0f",
-		days(c.After.Known), c.Aim.text(b), cores(c.After.Cost), c.After.Minutes, cores(c.Before.Cost), c.Before.Minutes, cores(c.Owner.Cost),
-		c.Owner.Minutes)
+	return fmt.Sprintf("%s instead of %s as its owner has it, and %.0f slow minutes instead of %.0f, in a replay of %s with %s; "+
+		"before this choice %s and %.0f", cores(c.After.Cost), cores(c.Owner.Cost), c.After.Minutes, c.Owner.Minutes, days(c.After.Known),
+		c.Aim.text(b), cores(c.Before.Cost), c.Before.Minutes)
 }
 
 // text describes a setting in a few words.
 func (a Aim) text(b Bounds) string {
 	low, high := a.Minimum(0, a.Request, b), b.MaxFor(a.Request)
-	bounds := fmt.Sprintf("%d..%d", low, high)
+	pods := fmt.Sprintf("%d to %d pods of %dm", low, high, a.Request)
 	if a.Target == 0 {
-		return fmt.Sprintf("%dm x %s", a.Request, bounds)
+		return pods
 	}
-	return fmt.Sprintf("%dm x %s at %d %%", a.Request, bounds, a.Target)
+	return fmt.Sprintf("%s at %d %%", pods, a.Target)
 }
 
 func cores(milli float64) string { return fmt.Sprintf("%.2f cores", milli/1000) }

@@ -164,12 +164,12 @@ func TestTheTextOfAChoice(t *testing.T) {
 		Before: Result{Cost: 10_000, Minutes: 8}, After: Result{Cost: 9111, Minutes: 4, Known: 7 * 1440},
 	}
 	if got, want := c.Text(b),
-		"replayed 7 days: 500m x 3..9 at 65 % costs 9.11 cores with 4 minutes of violations; as it was 10.00 cores with 8, as its owner has "+
-			"it 12.35 cores with 31"; got != want {
+		"9.11 cores instead of 12.35 cores as its owner has it, and 4 slow minutes instead of 31, in a replay of 7 days with 3 to 9 pods of "+
+			"500m at 65 %; before this choice 10.00 cores and 8"; got != want {
 		t.Errorf("it is %q, want %q", got, want)
 	}
 	c.Aim.Target, c.After.Known = 0, 23*60
-	if got, want := c.Text(b), "replayed 23 hours: 500m x 3..9 costs"; !strings.HasPrefix(got, want) {
+	if got, want := c.Text(b), "in a replay of 23 hours with 3 to 9 pods of 500m; before"; !strings.Contains(got, want) {
 		t.Errorf("it is %q, want %q", got, want)
 	}
 }

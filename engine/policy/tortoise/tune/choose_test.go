@@ -48,7 +48,8 @@ func TestChoiceHasTheReplay(t *testing.T) {
 	for _, r := range tuner.reasons {
 		said[r.Of] = r.Text
 	}
-	for _, part := range []string{"replayed 7 days: ", " cores with ", " minutes of violations; as it was ", ", as its owner has it "} {
+	for _, part := range []string{" as its owner has it, and ", " slow minutes instead of ", ", in a replay of 7 days with ",
+		"; before this choice "} {
 		if !strings.Contains(said["request"], part) || !strings.Contains(said["utilisation"], part) {
 			t.Errorf("it does not say %q: %q", part, said)
 		}
