@@ -17,7 +17,7 @@ var (
 	waitRE = regexp.MustCompile(`\bConsistently\(|\btime\.Sleep\(`)
 	// simulated finds files whose sleeps pass in the simulated time of synctest; inSimulation are their helpers.
 	simulated    = regexp.MustCompile(`"testing/synctest"`)
-	inSimulation = map[string]bool{"engine/reconcile/trial_test.go": true}
+	inSimulation = map[string]bool{"engine/reconcile/gate/trial_test.go": true}
 )
 
 func TestTestsHaveFewWaitsForAFixedTime(t *testing.T) {

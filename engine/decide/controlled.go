@@ -27,10 +27,10 @@ type Control struct {
 	// Follows is true if By is no controller, but an object by whose sleep the target stops as well (spec.follows of its
 	// adapter). Only policies for sleep leave such a target alone.
 	Follows bool
-	// Frozen is true if a freeze suspends By, an object that the target follows. The suspend of any other freeze leaves the target alone only
+	// Frozen is true if a freeze suspends By, the followed object. The suspend of any other freeze leaves the target alone only
 	// then, because a policy for sleep may let By run.
 	Frozen bool
-	// Until is the earliest end of an Override by which By sleeps, or the next transition of a freeze that suspends By. It is zero
+	// Until is the earliest end of an Override by which By sleeps, or the next transition of a freeze for By. It is zero
 	// if other policies alone select By.
 	Until time.Time
 	// Adapter is the name of the adapter missing for By, or unable to put By to sleep. It is empty if By can sleep itself, or is

@@ -20,7 +20,7 @@ type Standing struct {
 	Place int
 	// Since is the instant from which the targets wait for the wave. It is zero if no wave is known for the target.
 	Since time.Time
-	// Entering is true for a target that comes due now. It is decided again before it may look for unfinished objects,
+	// Entering is true for a target coming due now. It is decided again before it may look for unfinished objects,
 	// so that a look serves all targets that came due before it.
 	Entering bool
 	// Resumed is true for a standing from the policy's status. It counts only for a target that was due at the policy's last transition

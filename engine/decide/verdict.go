@@ -40,20 +40,20 @@ type GateKind uint8
 
 // Kinds of gates.
 const (
-	// GateOpen means that the write need not wait.
+	// GateOpen: the write need not wait.
 	GateOpen GateKind = iota
-	// GateBlocked means that the adapter of the kind is unusable.
+	// GateBlocked: the adapter of the kind is unusable.
 	GateBlocked
-	// GateOther means that another object must be written first: an autoscaler or an owner before its target, or the
+	// GateOther: another object must be written first: an autoscaler or an owner before its target, or the
 	// target before its autoscaler.
 	GateOther
-	// GateFreeze means that a freeze refuses the write.
+	// GateFreeze: a freeze refuses the write.
 	GateFreeze
-	// GateOrder means that other objects must change first because of a policy's order.
+	// GateOrder: other objects must change first because of a policy's order.
 	GateOrder
-	// GateUnread means that the records of owners are not read yet.
+	// GateUnread: the records of owners are not read yet.
 	GateUnread
-	// GateUnseen means that the controller of an autoscaler has not seen its bounds yet.
+	// GateUnseen: the controller of an autoscaler has not seen its bounds yet.
 	GateUnseen
 )
 

@@ -12,8 +12,8 @@ import (
 // new manager finds both again from the objects. The policy's status has the instant from which targets wait, and the
 // open wave after a timeout. The zero Waits is empty.
 //
-// A target that comes due enters a room and is decided again. The second decision looks for the first unfinished
-// wave. Its result holds for a party: all targets that entered before the look. A target that enters later is in a
+// A target coming due enters a room and is decided again. The second decision looks for the first unfinished
+// wave. Its result holds for a party: all targets that entered before the look. A target entering later is in a
 // later party and begins with the first wave, because earlier waves may have new members by then.
 //
 // If the unfinished object changes, one of the waiting targets of a party is decided again. The other targets are

@@ -181,12 +181,12 @@ func ownKinds(w *world.World, ctx policy.Context, adapters admit.Adapters, messa
 	return list
 }
 
-// mostEnded is the largest number of objects in a namespace, in multiples of Kind.MostInForce, that have ended or not. Those that have
-// ended stay for a day.
+// mostEnded is the largest number of objects in a namespace, in multiples of Kind.MostInForce, with the ended
+// ones, which stay for a day.
 const mostEnded = 10
 
-// limitInForce adds to a validator the limits of the objects of a kind in a namespace, for a new object and for an edit that lets an
-// object that has ended begin again.
+// limitInForce adds to a validator the limits of the objects of a kind in a namespace, for a new object and for an edit by which an
+// ended object begins again.
 func limitInForce(w *world.World, clk clock.PassiveClock, kind policy.Kind, spec admit.Validator) admit.Validator {
 	return admit.ValidatorFunc(func(ctx context.Context, req admit.Request) ([]string, field.ErrorList, error) {
 		warnings, errs, err := spec.Validate(ctx, req)

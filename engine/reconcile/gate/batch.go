@@ -66,5 +66,5 @@ func (b *Batch) Leave(w *Write, end End) *Wait {
 // Withdraw implements Gate. A target that waits for a batch is queued for an instant, and holds nothing.
 func (*Batch) Withdraw(workload.Ref) {}
 
-// Forget implements Gate. It drops a target that is as its policies want it, too.
+// Forget implements Gate. Nor is a target kept once it is as its policies want it.
 func (b *Batch) Forget(ref workload.Ref) { b.opened.Delete(ref) }
