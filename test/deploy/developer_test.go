@@ -29,13 +29,13 @@ func (s *stage) developer() {
 		return nil
 	})
 	for _, args := range [][]string{
-		{"targets"}, {"targets", "schedule/nights"}, {"explain", "deployment/web"}, {"explain", "schedule/nights"}, {"plan", "--for", "1d"},
+		{"status", "--targets"}, {"status", "--targets", "schedule/nights"}, {"explain", "deployment/web"}, {"explain", "schedule/nights"}, {"plan", "--for", "1d"},
 		{"freezes"}, {"doctor"},
 		{"can-i", "rollout", "deployment/web"}, {"migrate", "kube-downscaler"},
 		{"sleep", "deployment/web", "--for", "1h", "--dry-run"}, {"pause", "schedule/nights", "--dry-run"},
 		{"wake", "deployment/web", "--for", "1h"},
 		{"wake", "deployment/web", "--end"},
-		{"pause", "schedule/nights"}, {"resume", "schedule/nights"},
+		{"pause", "schedule/nights"}, {"pause", "schedule/nights", "--end"},
 	} {
 		out, errOut, code := flyball(append(args, "-n", "shop")...)
 		if code != 0 && code != 2 || errOut != "" {

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -11,11 +13,30 @@ import (
 
 // completeTargets completes KIND/ and, after the slash, names.
 func (s *session) completeTargets(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	const none = cobra.ShellCompDirectiveNoFileComp
-	if len(args) > 0 {
-		return nil, none
+	if len(args) > 0 && !isKind(args) {
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return s.suggestions().Objects(cmd, typed, nil)
+	return words(args, typed, func(typed string) ([]string, cobra.ShellCompDirective) {
+		return s.suggestions().Objects(cmd, typed, nil)
+	})
+}
+
+// isKind reports whether the arguments begin with a kind alone, as in deployment web.
+func isKind(args []string) bool { return len(args) > 0 && !strings.Contains(args[0], "/") }
+
+// words completes KIND/NAME by a function, and NAME alone after a kind.
+func words(args []string, typed string, list func(typed string) ([]string, cobra.ShellCompDirective)) ([]string, cobra.ShellCompDirective) {
+	if !isKind(args) {
+		return list(typed)
+	}
+	all, directive := list(args[0] + "/" + typed)
+	var names []string
+	for _, text := range all {
+		if name, ok := strings.CutPrefix(text, args[0]+"/"); ok {
+			names = append(names, name)
+		}
+	}
+	return names, directive
 }
 
 func (s *session) completeObjects(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
@@ -23,8 +44,10 @@ func (s *session) completeObjects(cmd *cobra.Command, _ []string, typed string) 
 }
 
 // completePlaces completes any number of objects, namespaces and schedules that can be kept awake.
-func (s *session) completePlaces(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return s.suggestions().Objects(cmd, typed, override.Names)
+func (s *session) completePlaces(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return words(args, typed, func(typed string) ([]string, cobra.ShellCompDirective) {
+		return s.suggestions().Objects(cmd, typed, override.Names)
+	})
 }
 
 // suggestions returns the session of package complete, which completes the values of flags.

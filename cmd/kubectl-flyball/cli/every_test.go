@@ -16,7 +16,7 @@ import (
 // shownElsewhere has, by verb, the flags that need no golden file: flags that need a cluster (test/integration/cli
 // tests them), flags that write files, and flags with which a verb does not end by itself.
 var shownElsewhere = map[string][]string{
-	"status": {"watch"}, "wake": {"wait", "timeout", "dry-run"}, "sleep": {"dry-run"}, "pause": {"dry-run"}, "resume": {"dry-run"},
+	"status": {"watch"}, "explain": {"watch"}, "wake": {"wait", "timeout", "dry-run"}, "sleep": {"dry-run"}, "pause": {"dry-run"},
 	"adapter test": {"update"}, "adapter new": {"into"},
 }
 

@@ -15,7 +15,8 @@ import (
 
 type explainVerb struct {
 	*session
-	when string
+	when  string
+	watch bool
 }
 
 func newExplain(s *session) *cobra.Command {
@@ -39,18 +40,23 @@ hypothetical: the present policies and objects, applied to that time.`,
 			"explain sts/db --at 2037-05-11T21:00\n  kubectl flyball explain --offline manifests/ deployment/web",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: v.completeArg,
-		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return v.redraw(cmd.Context(), v.watch, func() error { return v.run(cmd.Context(), args[0]) })
+		},
 	}
 	cmd.Flags().StringVar(&v.when, "at", "now", "Instant to explain")
+	v.addWatchFlag(cmd, &v.watch)
 	return cmd
 }
 
 func (v *explainVerb) completeArg(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
+	if len(args) > 0 && !isKind(args) {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return v.suggestions().Objects(cmd, typed, func(w *source.World, namespace string) []string {
-		return append(source.PolicyNames(w, namespace), source.CalendarNames(w)...)
+	return words(args, typed, func(typed string) ([]string, cobra.ShellCompDirective) {
+		return v.suggestions().Objects(cmd, typed, func(w *source.World, namespace string) []string {
+			return append(source.PolicyNames(w, namespace), source.CalendarNames(w)...)
+		})
 	})
 }
 

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestWideHelpShowsFlagsBeforeQueries checks that the wide help of recommend shows its flags before the Prometheus queries.
+// TestWideHelpShowsFlagsBeforeQueries checks that the wide help of suggest requests shows its flags before the Prometheus queries.
 func TestWideHelpShowsFlagsBeforeQueries(t *testing.T) {
-	got := outcome(t, "", "recommend", "--help", "-o", "wide")
+	got := outcome(t, "", "suggest", "requests", "--help", "-o", "wide")
 	flags, queries := strings.Index(got, "\nFlags:\n"), strings.Index(got, "container_cpu_usage_seconds_total")
 	if flags < 0 || queries < flags {
 		t.Errorf("flags at %d, queries at %d:\n%s", flags, queries, got)

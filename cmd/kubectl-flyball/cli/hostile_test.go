@@ -16,8 +16,8 @@ func TestHostileFiles(t *testing.T) {
 		bomb += fmt.Sprintf("%c: &%c [%s]\n", c, c, strings.Repeat(fmt.Sprintf("*%c, ", c-1), 9))
 	}
 	verbs := []string{
-		"status --offline FILE", "targets --offline FILE", "pause schedule/nights --offline FILE",
-		"resume schedule/nights --offline FILE", "explain deployment/web --offline FILE", "plan --offline FILE", "plan DEMO -f FILE",
+		"status --offline FILE", "status --targets --offline FILE", "pause schedule/nights --offline FILE",
+		"pause schedule/nights --end --offline FILE", "explain deployment/web --offline FILE", "plan --offline FILE", "plan DEMO -f FILE",
 		"can-i rollout deployment/web --offline FILE", "can-i -f FILE DEMO", "freezes --offline FILE",
 		"wake deployment/web --for 1h --offline FILE", "sleep deployment/web --for 1h --offline FILE",
 		"except deployment/web --allow rollout --for 1h --reason x --offline FILE", "adapter new gizmo -f FILE",

@@ -81,7 +81,7 @@ const longRoot = `Flyball governs when and how much workloads run. This plugin a
 The answers come from the manager's own code. Verbs that only read need only rights to read what they show, and name a
 right that is missing. With --offline DIR they work from manifests alone.
 
-Exit codes: 0 success, 1 an error. plan, can-i, migrate, recommend and suggest have more; see their help.`
+Exit codes: 0 success, 1 an error. plan, can-i, migrate and suggest have more; see their help.`
 
 // New returns the root command.
 func New(env Env) *cobra.Command {
@@ -114,9 +114,9 @@ func New(env Env) *cobra.Command {
 	_ = root.MarkPersistentFlagFilename("offline", "yaml", "yml", "json")
 	flags.BoolVar(&s.noColor, "no-color", false, "No colours; the environment variable NO_COLOR does the same")
 	for _, verb := range []func(*session) *cobra.Command{
-		newStatus, newTargets, newExplain, newPlan, newReport, newUI, newCanI, newFreezes, newWake, newSleep, newHold,
-		newPause, newResume, newExcept,
-		newAdapter, newMigrate, newRecommend, newSuggest, newDoctor, newVersion,
+		newStatus, newExplain, newPlan, newReport, newUI, newCanI, newFreezes, newWake, newSleep, newHold,
+		newPause, newExcept,
+		newAdapter, newMigrate, newSuggest, newDoctor, newVersion,
 	} {
 		root.AddCommand(verb(s))
 	}

@@ -1,29 +1,25 @@
 package cli
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/overview"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/targets"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
 
-// watchEvery is the refresh interval of status --watch.
-const watchEvery = 2 * time.Second
-
 type statusVerb struct {
 	*session
-	selector string
-	when     string
-	watch    bool
+	selector               string
+	when                   string
+	watch, targets, asleep bool
 	// judged is the number of objects that each freeze judges. It is counted only once, also with --watch.
 	judged map[workload.Policy]int32
 }
@@ -31,67 +27,92 @@ type statusVerb struct {
 func newStatus(s *session) *cobra.Command {
 	v := &statusVerb{session: s}
 	cmd := &cobra.Command{
-		Use:   "status",
-		Short: "List every policy with its state, begin, end, targets and faults",
+		Use:   "status [--targets [POLICY]]",
+		Short: "List every policy with its state, begin, end, targets and faults; --targets lists the targets",
 		Long: `Lists every policy with its state, the begin and end of the state, its targets by state, and its faults.
 
 States are computed from the policies; counts of targets and failures come from the manager's report. For freezes and
 maintenance windows, the command counts the visible objects with judged changes, with --watch only once. Offline, targets
-are counted by a decision now. Cluster policies are listed if they reach the namespace; with -A all of them.`,
-		Example: "  kubectl flyball status -A\n  kubectl flyball status --watch\n  kubectl flyball status --offline manifests/",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },
+are counted by a decision now. Cluster policies are listed if they reach the namespace; with -A all of them.
+
+With --targets it lists the targets, with their state under each policy, or with POLICY (KIND/NAME) only its targets; those of a freeze
+are the objects with judged changes.`,
+		Example: "  kubectl flyball status -A\n  kubectl flyball status --watch\n  kubectl flyball status --offline manifests/\n" +
+			"  kubectl flyball status --targets --asleep -A\n  kubectl flyball status --targets schedule/nights",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: s.completePolicies,
+		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 	}
 	v.addAllFlag(cmd)
-	cmd.Flags().StringVarP(&v.selector, "selector", "l", "", "Only policies with these labels")
-	cmd.Flags().StringVar(&v.when, "at", "now", "Instant to look at")
-	cmd.Flags().BoolVarP(&v.watch, "watch", "w", false, "Go on, and print the list whenever it changes")
+	cmd.Flags().BoolVar(&v.targets, "targets", false, "List targets in place of policies")
+	cmd.Flags().BoolVar(&v.asleep, "asleep", false, "With --targets: only those that sleep")
+	cmd.Flags().StringVarP(&v.selector, "selector", "l", "", "Only policies, or with --targets only targets, with these labels")
+	cmd.Flags().StringVar(&v.when, "at", "now", "Instant to look at, with the objects as they are now")
+	v.addWatchFlag(cmd, &v.watch)
 	return cmd
 }
 
-func (v *statusVerb) run(ctx context.Context) error {
+func (v *statusVerb) run(ctx context.Context, args []string) error {
 	selector, err := labels.Parse(v.selector)
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("--selector: %w", err)
+	case !v.targets && (len(args) > 0 || v.asleep):
+		return errors.New("POLICY and --asleep go with --targets; kubectl flyball explain explains one policy")
 	}
-	var last []byte
-	for {
-		now, err := v.look(ctx, selector)
-		if err != nil {
-			return err
+	return v.redraw(ctx, v.watch, func() error {
+		if v.targets {
+			return v.listTargets(ctx, selector, args)
 		}
-		if !bytes.Equal(now, last) {
-			if _, err := v.Out.Write(now); err != nil {
-				return err
-			}
-		}
-		if last = now; !v.watch {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(watchEvery):
-		}
-	}
+		return v.listPolicies(ctx, selector)
+	})
 }
 
-// look reads the world and returns the list as printed text.
-func (v *statusVerb) look(ctx context.Context, selector labels.Selector) ([]byte, error) {
+// listTargets prints the targets of the policies, or of the named one.
+func (v *statusVerb) listTargets(ctx context.Context, selector labels.Selector, args []string) error {
+	o := targets.Options{Asleep: v.asleep, Zone: v.zone, Keep: func(obj *workload.Object) bool { return selector.Matches(obj.Labels) }}
+	var err error
+	if o.At, err = v.at("at", v.when); err != nil {
+		return err
+	}
+	w, err := v.load(ctx, source.Query{Namespace: v.within()})
+	if err != nil {
+		return err
+	}
+	memory, err := w.Memory()
+	if err != nil {
+		return err
+	}
+	if len(args) == 1 {
+		if o.Policy, err = w.FindPolicy(args[0], v.namespace()); err != nil {
+			return err
+		}
+		if p := memory.Find(o.Policy); p == nil || p.IsBroken() {
+			return fmt.Errorf("%s cannot be read, so it has no targets: kubectl flyball status says why", o.Policy)
+		}
+	}
+	if v.last() {
+		v.showNotes(w)
+	}
+	return v.print(targets.Of(memory, o))
+}
+
+// listPolicies prints the policies.
+func (v *statusVerb) listPolicies(ctx context.Context, selector labels.Selector) error {
 	at, err := v.at("at", v.when)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	w, err := v.load(ctx, source.Query{Namespace: v.within(), PoliciesOnly: !v.offline(), Judged: v.judged == nil})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if v.last() {
 		v.showNotes(w)
 	}
 	memory, err := w.Memory()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if v.judged == nil {
 		v.judged = overview.CountJudged(memory, w.CountsJudged)
@@ -104,10 +125,7 @@ func (v *statusVerb) look(ctx context.Context, selector labels.Selector) ([]byte
 			}
 			return ""
 		}}
-	found := overview.Of(memory, o)
-	var out bytes.Buffer
-	err = report.Print(&out, found, v.format, v.Color && !v.noColor)
-	return out.Bytes(), err
+	return v.print(overview.Of(memory, o))
 }
 
 // last reports whether the list is printed only once. With --watch it is false, and the notes are left out, because each

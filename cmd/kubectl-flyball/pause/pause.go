@@ -171,7 +171,7 @@ func (c *Change) effect(p named) string {
 	case c.Paused:
 		return "paused: what sleeps stays asleep, and what is awake stays awake"
 	case costs:
-		return "resumed: it sets costs again"
+		return "no longer paused: it sets costs again"
 	}
-	return "resumed: its window decides again"
+	return "no longer paused: its window decides again"
 }

@@ -7,8 +7,8 @@ import (
 	"flyball.dev/flyball/engine/tuning/measure"
 )
 
-const examples = `  kubectl flyball recommend deployment/web --offline manifests/ --usage web.csv
-  kubectl flyball recommend deployment/web --offline manifests/ --usage web.jsonl --profile Lean -o json`
+const examples = `  kubectl flyball suggest requests deployment/web --offline manifests/ --usage web.csv
+  kubectl flyball suggest requests deployment/web --offline manifests/ --usage web.jsonl --profile Lean -o json`
 
 // long is the help of the verb, before its flags.
 const long = `Recommends requests, bounds by hour and target utilisation for a workload, with the reasons of every number. It changes and installs

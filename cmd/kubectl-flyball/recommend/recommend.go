@@ -1,4 +1,4 @@
-// Package recommend is the verb that recommends requests, bounds by hour and target utilisation of a workload, each
+// Package recommend is the verb suggest requests, which recommends requests, bounds by hour and target utilisation of a workload, each
 // with its reasons, from manifests and past usage. It only reads and prints; package history reads the usage, package
 // replay computes the numbers.
 package recommend
@@ -53,7 +53,7 @@ type Env struct {
 	Complete cobra.CompletionFunc
 }
 
-// verb is one run of the verb recommend.
+// verb is one run of suggest requests.
 type verb struct {
 	Env
 	history                  history.Flags
@@ -71,11 +71,11 @@ func profiles() []string {
 	return append(all, mercari.Profile)
 }
 
-// New returns the verb recommend.
+// New returns the verb suggest requests.
 func New(s Env) *cobra.Command {
 	v := &verb{Env: s}
 	cmd := &cobra.Command{
-		Use:               "recommend KIND/NAME",
+		Use:               "requests KIND/NAME",
 		Short:             "Recommend requests, bounds and target utilisation for a workload from its usage",
 		Long:              long,
 		Example:           examples,

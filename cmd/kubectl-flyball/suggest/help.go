@@ -16,9 +16,9 @@ const reference = `Files of comma-separated values have one of these heads, and 
 
   minute,cores                 minutes of Unix time, and cores of all pods together
   time,cpu[,memory]            RFC 3339 or seconds of Unix time, and cores of all pods together
-  time,container,replicas,cpu  samples of containers, as recommend reads them
+  time,container,replicas,cpu  samples of containers, as suggest requests reads them
 
-recommend --help -o wide has the queries of Prometheus.
+suggest requests --help -o wide has the queries of Prometheus.
 
 A minute without a reading has the reading before, for ten minutes or the usual distance of readings. Later minutes are unknown.
 

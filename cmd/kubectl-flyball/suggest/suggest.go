@@ -46,7 +46,7 @@ type Env struct {
 
 // New returns the verb suggest.
 func New(s Env) *cobra.Command {
-	cmd := &cobra.Command{Use: "suggest", Short: "Propose a Schedule or a Trigger for a workload from its usage", Long: long}
+	cmd := &cobra.Command{Use: "suggest", Short: "Propose requests, a Schedule or a Trigger for a workload from its usage", Long: long}
 	cmd.AddCommand(newSchedule(s), newTrigger(s))
 	return cmd
 }

@@ -48,6 +48,8 @@ type Options struct {
 	Policy workload.Policy
 	// Asleep limits the list to sleeping targets.
 	Asleep bool
+	// Keep reports whether an object is listed.
+	Keep func(*workload.Object) bool
 }
 
 // stateWords are the names of the states counted by a policy.
@@ -61,10 +63,14 @@ var stateWords = map[status.State]string{
 func Of(memory *world.Memory, o Options) *List {
 	l := &List{At: o.At, Targets: []Target{}, zone: o.Zone}
 	survey := decide.NewSurvey(memory, o.At)
-	memory.EachObject(func(ref workload.Ref) { l.add(memory, survey, ref, o) })
+	memory.EachObject(func(ref workload.Ref) {
+		if o.Keep(memory.Object(ref)) {
+			l.add(memory, survey, ref, o)
+		}
+	})
 	if p := memory.Find(o.Policy); p != nil && !o.Asleep {
 		EachJudged(memory, p, func(ref workload.Ref) {
-			if !slices.ContainsFunc(l.Targets, func(t Target) bool { return t.ref == ref }) {
+			if o.Keep(memory.Object(ref)) && !slices.ContainsFunc(l.Targets, func(t Target) bool { return t.ref == ref }) {
 				l.Targets = append(l.Targets, Target{Object: ref.String(), Policy: p.ID.String(), State: "judged", ref: ref})
 			}
 		})

@@ -132,10 +132,10 @@ var _ = Describe("People with a role in one namespace", func() {
 		}
 	})
 
-	It("wake, sleep, pause and resume the objects that their role lets them patch", func() {
+	It("wake, sleep and pause the objects, and end it, that their role lets them patch", func() {
 		for _, args := range [][]string{
 			{"wake", "deployment/web", "--until", "22:00"}, {"wake", "-l", "tier=app", "--until", "22:00"},
-			{"wake", "schedule/nights", "--until", "22:00"}, {"pause", "schedule/nights"}, {"resume", "schedule/nights"},
+			{"wake", "schedule/nights", "--until", "22:00"}, {"pause", "schedule/nights"}, {"pause", "schedule/nights", "--end"},
 		} {
 			Expect(run(ns+"/edit", "", append(args, "-n", ns)...)).To(answered(0), "%v", args)
 			got := run(ns+"/view", "", append(args, "-n", ns)...)

@@ -127,7 +127,7 @@ var _ = Describe("Pages", func() {
 		b.act(form, http.StatusOK)
 		Expect(nights()).To(BeTrue())
 		Expect(b.page(http.MethodGet, policy, nil, http.StatusOK)).To(ContainSubstring("Resume the policy"))
-		form.Set("verb", "resume")
+		form.Set("end", "yes")
 		b.act(form, http.StatusOK)
 		Expect(nights()).To(BeFalse())
 	})

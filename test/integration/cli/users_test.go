@@ -41,10 +41,10 @@ func everyVerb(ns string) []asked {
 	lists := "list schedules.flyball.dev in namespace " + ns
 	return []asked{
 		{[]string{"status"}, answered(0, "Schedule/"+ns+"/nights"), refused(1, lists)},
-		{[]string{"targets"}, answered(0, "Deployment.apps/"+ns+"/web"), refused(1, lists)},
+		{[]string{"status", "--targets"}, answered(0, "Deployment.apps/"+ns+"/web"), refused(1, lists)},
 		{[]string{"pause", "schedule/nights", "--dry-run"}, refused(1, "patch schedules.flyball.dev in namespace "+ns),
 			refused(1, "patch schedules.flyball.dev in namespace "+ns)},
-		{[]string{"resume", "schedule/nights", "--dry-run"}, refused(1, "patch schedules.flyball.dev in namespace "+ns),
+		{[]string{"pause", "schedule/nights", "--end", "--dry-run"}, refused(1, "patch schedules.flyball.dev in namespace "+ns),
 			refused(1, "patch schedules.flyball.dev in namespace "+ns)},
 		{[]string{"explain", "deployment/web"}, answered(0, "nights asks: awake"), refused(1, lists)},
 		{[]string{"plan", "--for", "1d"}, answered(2, ".spec.replicas"), refused(1, lists)},

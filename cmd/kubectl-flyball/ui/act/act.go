@@ -66,7 +66,7 @@ func Of(ctx context.Context, in Around, form url.Values) (*Action, error) {
 		return in.order(ctx, verb, form)
 	case "except":
 		return in.except(ctx, form)
-	case "pause", "resume":
+	case "pause":
 		return in.pause(verb, form)
 	default:
 		return nil, fmt.Errorf("there is no action %q", verb)
@@ -183,12 +183,17 @@ func (in Around) pause(verb string, form url.Values) (*Action, error) {
 	if err != nil {
 		return nil, err
 	}
-	change := &pause.Change{Paused: verb == "pause", DryRun: in.DryRun}
+	change := &pause.Change{Paused: form.Get("end") == "", DryRun: in.DryRun}
 	if err := change.Add(on, namespace); err != nil {
 		return nil, err
 	}
 	change.Compare(in.World)
-	a := &Action{Effect: change, Form: fixed(verb, form), Command: Command(id.Namespace, verb, on)}
+	a, words := &Action{Effect: change, Form: fixed(verb, form)}, []string{verb, on}
+	if !change.Paused {
+		a.Form.Set("end", "yes")
+		words = append(words, "--end")
+	}
+	a.Command = Command(id.Namespace, words...)
 	a.write = func(ctx context.Context, client dynamic.Interface, manager string) error {
 		return change.Write(ctx, client, manager)
 	}

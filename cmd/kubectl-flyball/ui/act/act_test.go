@@ -51,7 +51,7 @@ func TestActionsHaveTheCommandOfTheVerb(t *testing.T) {
 			"deployment/web: no Override keeps exactly this awake"},
 		"verb=pause&on=schedule/office-hours": {"kubectl flyball pause schedule/office-hours -n shop",
 			"Schedule/shop/office-hours: paused: what sleeps stays asleep"},
-		"verb=resume&on=schedule/office-hours": {"kubectl flyball resume schedule/office-hours -n shop",
+		"verb=pause&end=yes&on=schedule/office-hours": {"kubectl flyball pause schedule/office-hours --end -n shop",
 			"it was not paused, so nothing changes"},
 		"verb=except&on=deployment.apps/web&allow=rollout&allow=scale&for=1h&reason=fix": {
 			"kubectl flyball except deployment.apps/web --allow rollout,scale --for 1h --reason fix -n shop", "It lifts"},

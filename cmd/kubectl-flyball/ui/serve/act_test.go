@@ -78,7 +78,7 @@ func TestReadOnly(t *testing.T) {
 	o := open(t).enter()
 	for _, form := range []string{anAction, "verb=sleep&on=namespace/shop",
 		"verb=except&on=deployment/web&namespace=shop&allow=rollout&for=1h&reason=x",
-		"verb=pause&on=schedule/office-hours&namespace=shop", "verb=resume&on=schedule/office-hours&namespace=shop"} {
+		"verb=pause&on=schedule/office-hours&namespace=shop", "verb=pause&end=yes&on=schedule/office-hours&namespace=shop"} {
 		o.text(o.request(http.MethodPost, "/act", form), http.StatusNotFound)
 	}
 	for _, path := range []string{"/target/Deployment.apps/shop/web", "/policy/Schedule/shop/office-hours"} {
@@ -93,7 +93,7 @@ func TestReadOnly(t *testing.T) {
 func TestHostileNames(t *testing.T) {
 	o, _ := openActing(t)
 	const markup = `"><script>alert(1)</script>`
-	for _, verb := range []string{"wake", "sleep", "pause", "resume", markup} {
+	for _, verb := range []string{"wake", "sleep", "pause", markup} {
 		for _, on := range []string{"schedule/" + markup, markup, "schedule/../../etc", "schedule/--all", "'; rm -rf ~"} {
 			form := url.Values{"verb": {verb}, "on": {on}, "namespace": {markup}, "for": {"1h"}, "page": {"//evil.example"}}
 			got := o.text(o.request(http.MethodPost, "/act", form.Encode()), http.StatusUnprocessableEntity)
