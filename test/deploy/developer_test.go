@@ -29,7 +29,8 @@ func (s *stage) developer() {
 		return nil
 	})
 	for _, args := range [][]string{
-		{"status", "--targets"}, {"status", "--targets", "schedule/nights"}, {"explain", "deployment/web"}, {"explain", "schedule/nights"}, {"plan", "--for", "1d"},
+		{"status", "--targets"}, {"status", "--targets", "schedule/nights"},
+		{"explain", "deployment/web"}, {"explain", "schedule/nights"}, {"plan", "--for", "1d"},
 		{"freezes"}, {"doctor"},
 		{"can-i", "rollout", "deployment/web"}, {"migrate", "kube-downscaler"},
 		{"sleep", "deployment/web", "--for", "1h", "--dry-run"}, {"pause", "schedule/nights", "--dry-run"},
