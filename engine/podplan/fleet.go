@@ -1,12 +1,5 @@
-// Package podplan describes the pods of a target and their nodes, and plans changes of pods. It asks no API server.
-//
-//   - Deletion: the order in which the ReplicaSet controller deletes pods, and how the rest is spread (victims.go, spread.go).
-//   - Resizes: requests of running pods are changed in place. No change takes a pod into another class of service, adds a missing
-//     request or limit, or restarts a second pod while another pod is not ready (resize.go).
-//   - Creation: the patch by which a created pod starts with its recommended requests, and more CPU until it is ready. The patch never
-//     adds a request, limit or variable that the owner has not set, and leaves a pod changed by others alone (newpod.go).
-//   - Room: whether pods fit into the LimitRanges of their namespace and into the rest of its ResourceQuotas, for CPU and memory and
-//     by the rules of the API server for created pods. Quotas with scopes count only for some pods and are not checked (room.go).
+// Package podplan describes the pods of a target and their nodes, and the order in which the ReplicaSet controller deletes
+// pods (victims.go, spread.go). It asks no API server. Package engine/tuning/podsize plans the requests of pods.
 package podplan
 
 import (
@@ -99,6 +92,12 @@ type Resize struct {
 	// Unsupported is true if the node does not report the resources of running containers: it changes no pod in place.
 	Unsupported bool
 }
+
+// LongestBoost is the largest length in bytes of a note on a boost.
+const LongestBoost = 1024
+
+// UntilReady is the Until of a boost that ends once the pod is ready.
+const UntilReady = "Ready"
 
 // ResizeState is the progress of a change in place.
 type ResizeState uint8

@@ -5,6 +5,7 @@ import (
 
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -44,7 +45,7 @@ func (r *progress) again(now time.Time) { r.moved = now }
 
 // has reports whether a pod has the requests. Containers that the requests do not name are ignored.
 func has(p *podplan.Pod, asked map[workload.Amount]int64) bool {
-	for _, c := range p.Usual() {
+	for _, c := range podsize.Usual(p) {
 		for of, n := range map[workload.Resource]int64{workload.CPU: c.CPU, workload.Memory: c.Memory} {
 			if to, wanted := asked[workload.Amount{Kind: workload.AmountRequest, Component: c.Name, Resource: of}]; wanted && to != n {
 				return false

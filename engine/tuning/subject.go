@@ -15,6 +15,7 @@ import (
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/tuning/actual"
 	"flyball.dev/flyball/engine/tuning/measure"
+	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -275,6 +276,6 @@ func (x *subject) addKills(p *podplan.Pod, sums map[string]*sum, newest *int64) 
 
 // isSettled reports whether a pod is no longer starting: it has been ready for a while, and has no boost.
 func isSettled(p *podplan.Pod, now time.Time) bool {
-	_, boosted := p.Boosted()
+	_, boosted := podsize.Boosted(p)
 	return !boosted && p.Ready && now.Unix()-p.Changed >= int64(settled/time.Second)
 }

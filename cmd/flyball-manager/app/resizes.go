@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/utils/clock"
 
-	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/tuning/podsize"
 )
 
 // lowersMemoryLimits is the first version of Kubernetes that can lower a memory limit without a restart of the
@@ -27,11 +27,11 @@ type resizing struct {
 	clock  clock.PassiveClock
 
 	mu    sync.Mutex
-	known podplan.ResizeOptions
+	known podsize.ResizeOptions
 	asked time.Time
 }
 
-func (r *resizing) options() (podplan.ResizeOptions, error) {
+func (r *resizing) options() (podsize.ResizeOptions, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.asked.IsZero() && r.clock.Since(r.asked) < askedFor {
@@ -45,7 +45,7 @@ func (r *resizing) options() (podplan.ResizeOptions, error) {
 }
 
 // resizingOf asks the API server which fields of a pod can be changed in place.
-func resizingOf(client discovery.DiscoveryInterface) (o podplan.ResizeOptions, err error) {
+func resizingOf(client discovery.DiscoveryInterface) (o podsize.ResizeOptions, err error) {
 	served, err := client.ServerResourcesForGroupVersion("v1")
 	if err != nil {
 		return o, fmt.Errorf("ask the API server whether pods can be changed in place: %w", err)

@@ -12,6 +12,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -31,7 +32,7 @@ type State struct {
 func Of(pods []*podplan.Pod, known bool) State {
 	h := State{pods: pods, known: known, requests: map[workload.Amount]span{}, Numbers: map[string]int64{}, others: map[string]bool{}}
 	for _, p := range pods {
-		for _, c := range p.Usual() {
+		for _, c := range podsize.Usual(p) {
 			for of, amount := range map[workload.Resource]int64{workload.CPU: c.CPU, workload.Memory: c.Memory} {
 				key := request(c.Name, of)
 				h.requests[key] = h.requests[key].with(amount, p.Resize.State != podplan.ResizeDone)

@@ -16,7 +16,7 @@ import (
 	"github.com/tidwall/gjson"
 	corev1 "k8s.io/api/core/v1"
 
-	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -41,25 +41,25 @@ func (r *Rooms) Follow(ctx context.Context, opts RoomOptions) error {
 	if opts.Changed == nil {
 		opts.Changed = func(string) {}
 	}
-	if err := r.ranges.follow(ctx, opts, "limitranges", podplan.RangesOf); err != nil {
+	if err := r.ranges.follow(ctx, opts, "limitranges", podsize.RangesOf); err != nil {
 		return err
 	}
-	return r.quotas.follow(ctx, opts, "resourcequotas", podplan.Headroom)
+	return r.quotas.follow(ctx, opts, "resourcequotas", podsize.Headroom)
 }
 
 // AreKnown reports whether all limits are known. Unreadable objects count as no limit.
 func (r *Rooms) AreKnown() bool { return r.ranges.isKnown() && r.quotas.isKnown() }
 
 // Of returns the limits of a namespace for its pods.
-func (r *Rooms) Of(namespace string) (allowed podplan.Room) {
+func (r *Rooms) Of(namespace string) (allowed podsize.Room) {
 	r.ranges.each(namespace, func(name string, items []corev1.LimitRangeItem) {
 		for _, item := range items {
-			allowed.Ranges = append(allowed.Ranges, podplan.Range{Name: name, LimitRangeItem: item})
+			allowed.Ranges = append(allowed.Ranges, podsize.Range{Name: name, LimitRangeItem: item})
 		}
 	})
 	r.quotas.each(namespace, func(name string, left corev1.ResourceList) {
 		if len(left) > 0 {
-			allowed.Quotas = append(allowed.Quotas, podplan.Quota{Name: name, Left: left})
+			allowed.Quotas = append(allowed.Quotas, podsize.Quota{Name: name, Left: left})
 		}
 	})
 	return allowed

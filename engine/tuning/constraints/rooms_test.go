@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/tuning/podsize"
 )
 
 // The limits of pods are known by namespace as long as their objects exist.
@@ -24,11 +24,11 @@ func TestLimitsAreKnownByNamespace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ranges, err := podplan.RangesOf([]byte(obj.Fields[0].Raw))
+		ranges, err := podsize.RangesOf([]byte(obj.Fields[0].Raw))
 		if err != nil {
 			t.Fatal(err)
 		}
-		left, err := podplan.Headroom([]byte(obj.Fields[0].Raw))
+		left, err := podsize.Headroom([]byte(obj.Fields[0].Raw))
 		if err != nil {
 			t.Fatal(err)
 		}

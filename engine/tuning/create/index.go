@@ -22,11 +22,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-
-	"flyball.dev/flyball/engine/podplan"
-
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/tuning/constraints"
+	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
@@ -205,13 +203,13 @@ func (x *Index) Namespaces() (names []string, known bool) {
 }
 
 // Want implements newpods.Wants.
-func (x *Index) Want(ctx context.Context, owner workload.Ref, uid string) (podplan.NewPod, Result) {
+func (x *Index) Want(ctx context.Context, owner workload.Ref, uid string) (podsize.NewPod, Result) {
 	now := x.watching.Load()
 	switch {
 	case now == nil:
-		return podplan.NewPod{}, Untuned
+		return podsize.NewPod{}, Untuned
 	case !now.told.HasSynced() || !now.rooms.AreKnown():
-		return podplan.NewPod{}, Unknown
+		return podsize.NewPod{}, Unknown
 	}
 	for range ownersAtMost {
 		if e, ok := now.entries.Load(types.NamespacedName{Namespace: owner.Namespace, Name: workload.CompanionName(owner)}); ok {
@@ -219,22 +217,22 @@ func (x *Index) Want(ctx context.Context, owner workload.Ref, uid string) (podpl
 		}
 		above, known := x.ownerOf(ctx, now.ctx, owner, uid)
 		if !known {
-			return podplan.NewPod{}, Unknown
+			return podsize.NewPod{}, Unknown
 		}
 		if above == nil {
 			break
 		}
 		owner, uid = workload.Ref{GroupKind: above.GroupKind, Namespace: owner.Namespace, Name: above.Name}, above.UID
 	}
-	return podplan.NewPod{}, Untuned
+	return podsize.NewPod{}, Untuned
 }
 
 // Room implements newpods.Wants.
-func (x *Index) Room(namespace string) podplan.Room {
+func (x *Index) Room(namespace string) podsize.Room {
 	if now := x.watching.Load(); now != nil {
 		return now.rooms.Of(namespace)
 	}
-	return podplan.Room{}
+	return podsize.Room{}
 }
 
 // ownerOf returns the owner of an object. It waits a moment for a recently created object: its pods come as soon as its
@@ -273,7 +271,7 @@ type entry struct {
 	// target and uid identify the target of the pods.
 	target, uid string
 	policy      workload.Policy
-	want        podplan.NewPod
+	want        podsize.NewPod
 	// unreadable is true if the requests are unreadable.
 	unreadable bool
 }
@@ -290,16 +288,16 @@ func entryOf(obj *workload.Object) *entry {
 		e.unreadable = true
 		return e
 	}
-	e.want = podplan.NewPod{Policy: obj.Fields[fieldPolicy].Raw, Limits: policy.LimitRules[told.Limits], GoMaxProcs: told.GoMaxProcs,
+	e.want = podsize.NewPod{Policy: obj.Fields[fieldPolicy].Raw, Limits: policy.LimitRules[told.Limits], GoMaxProcs: told.GoMaxProcs,
 		GoMemLimit: told.GoMemLimit}
 	if b := told.Boost; b != nil {
-		e.want.Boost = podplan.StartBoostOf(b.CPU, b.Until, b.Containers)
+		e.want.Boost = podsize.StartBoostOf(b.CPU, b.Until, b.Containers)
 		if e.want.Boost != nil && b.Most != nil {
 			e.want.Boost.Most = b.Most.MilliValue()
 		}
 	}
 	for _, c := range told.Containers {
-		to := podplan.NewContainer{Name: c.Name}
+		to := podsize.NewContainer{Name: c.Name}
 		if c.CPU != nil {
 			to.CPU = c.CPU.MilliValue()
 		}
@@ -325,12 +323,12 @@ func (x *Index) inForce(e *entry, namespace string) bool {
 }
 
 // wantOf returns the requests for pods of an owner. An entry for a different object of the same name is not used.
-func (x *Index) wantOf(e *entry, owner workload.Ref, uid string) (podplan.NewPod, Result) {
+func (x *Index) wantOf(e *entry, owner workload.Ref, uid string) (podsize.NewPod, Result) {
 	switch {
 	case e.target != targetText(owner.Group, owner.Kind, owner.Name) || uid != "" && uid != e.uid || !x.inForce(e, owner.Namespace):
-		return podplan.NewPod{}, Untuned
+		return podsize.NewPod{}, Untuned
 	case e.unreadable:
-		return podplan.NewPod{}, Unreadable
+		return podsize.NewPod{}, Unreadable
 	}
 	return e.want, Tuned
 }

@@ -14,9 +14,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy/kinds"
+	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -82,8 +81,8 @@ func policies(t *testing.T) *world.World {
 }
 
 func TestRequestsForNewPods(t *testing.T) {
-	want := podplan.NewPod{Policy: "Tortoise/shop/Auto", GoMemLimit: true,
-		Containers: []podplan.NewContainer{{Name: "main", CPU: 250, Memory: 64 << 20}, {Name: "side"}}}
+	want := podsize.NewPod{Policy: "Tortoise/shop/Auto", GoMemLimit: true,
+		Containers: []podsize.NewContainer{{Name: "main", CPU: 250, Memory: 64 << 20}, {Name: "side"}}}
 	chain := map[string]*workload.Owner{
 		"web-1": {GroupKind: deployment, Name: "web"}, "web-2": {GroupKind: deployment, Name: "web", UID: "d"},
 		"web-0": {GroupKind: deployment, Name: "web", UID: "before"}, "lone": nil,

@@ -16,8 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/engine/admit/limits"
-	"flyball.dev/flyball/engine/podplan"
-
+	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -46,9 +45,9 @@ func Results() []Result { return []Result{Tuned, Right, Untuned, Unfit, Unknown,
 type Wants interface {
 	// Want returns the wanted resources for the pods of the owner with this UID. If there are no wanted resources, the
 	// Result has the reason.
-	Want(ctx context.Context, owner workload.Ref, uid string) (podplan.NewPod, Result)
+	Want(ctx context.Context, owner workload.Ref, uid string) (podsize.NewPod, Result)
 	// Room returns the free room of a namespace.
-	Room(namespace string) podplan.Room
+	Room(namespace string) podsize.Room
 }
 
 // Handler answers reviews of created pods.
@@ -129,7 +128,7 @@ func (h *Handler) patch(ctx context.Context, r *review) ([]byte, Result) {
 	if result != Tuned {
 		return nil, result
 	}
-	patch, err := podplan.PatchNewPod(r.object, want)
+	patch, err := podsize.PatchNewPod(r.object, want)
 	switch {
 	case err != nil:
 		h.Log.V(1).Info("Failed to read or change a pod; it is created unchanged", "owner", owner.String(), "reason", err.Error())
@@ -141,7 +140,7 @@ func (h *Handler) patch(ctx context.Context, r *review) ([]byte, Result) {
 	if why != "" && want.Boost != nil {
 		h.Log.Info("A pod starts without a boost: its namespace has no room for the boost", "owner", owner.String(), "reason", why)
 		want.Boost = nil
-		if patch, err = podplan.PatchNewPod(r.object, want); patch == nil || err != nil {
+		if patch, err = podsize.PatchNewPod(r.object, want); patch == nil || err != nil {
 			return nil, Right
 		}
 		why, err = h.refuses(r, patch)
@@ -152,7 +151,7 @@ func (h *Handler) patch(ctx context.Context, r *review) ([]byte, Result) {
 	case why != "":
 		h.Log.Info("A pod keeps its template's requests: its namespace has no room for the recommended ones", "owner", owner.String(), "reason",
 			why)
-		patch, err = podplan.PatchNewPod(r.object, want.Variables())
+		patch, err = podsize.PatchNewPod(r.object, want.Variables())
 		if err != nil {
 			return nil, Unreadable
 		}

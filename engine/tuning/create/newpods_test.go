@@ -14,30 +14,29 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"flyball.dev/flyball/engine/podplan"
-
 	"flyball.dev/flyball/engine/tuning/create"
+	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // wants is a Wants with a result for the pods of one owner.
 type wants struct {
 	owner  string
-	want   podplan.NewPod
+	want   podsize.NewPod
 	result create.Result
-	room   podplan.Room
+	room   podsize.Room
 }
 
-func (w wants) Room(namespace string) podplan.Room {
+func (w wants) Room(namespace string) podsize.Room {
 	if namespace == "shop" {
 		return w.room
 	}
-	return podplan.Room{}
+	return podsize.Room{}
 }
 
-func (w wants) Want(_ context.Context, owner workload.Ref, uid string) (podplan.NewPod, create.Result) {
+func (w wants) Want(_ context.Context, owner workload.Ref, uid string) (podsize.NewPod, create.Result) {
 	if owner.String() != w.owner || uid != "u-2" {
-		return podplan.NewPod{}, create.Untuned
+		return podsize.NewPod{}, create.Untuned
 	}
 	return w.want, w.result
 }
@@ -54,12 +53,12 @@ func TestNewPodsGetTheirTunedRequests(t *testing.T) {
 	pod := func(cpu string) string {
 		return `{` + owned + `,"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"` + cpu + `"}}}]}}`
 	}
-	tuned := wants{"ReplicaSet.apps/shop/web-1", podplan.NewPod{Policy: "p", Containers: []podplan.NewContainer{{Name: "main", CPU: 400}}},
-		create.Tuned, podplan.Room{}}
+	tuned := wants{"ReplicaSet.apps/shop/web-1", podsize.NewPod{Policy: "p", Containers: []podsize.NewContainer{{Name: "main", CPU: 400}}},
+		create.Tuned, podsize.Room{}}
 	with := func(result create.Result) wants { w := tuned; w.result = result; return w }
 	roomFor := func(cpu string) wants {
 		w := tuned
-		w.room.Quotas = []podplan.Quota{{Name: "share", Left: corev1.ResourceList{corev1.ResourceRequestsCPU: resource.MustParse(cpu)}}}
+		w.room.Quotas = []podsize.Quota{{Name: "share", Left: corev1.ResourceList{corev1.ResourceRequestsCPU: resource.MustParse(cpu)}}}
 		return w
 	}
 	withVariables := roomFor("399m")

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/engine/podplan"
-
+	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -17,7 +17,7 @@ func (l *Loop) endBoosts(ctx context.Context, ref workload.Ref, f *podplan.Fleet
 	if err != nil {
 		return false, err
 	}
-	changes, next := podplan.EndBoosts(f, now, server, l.refusals(ref))
+	changes, next := podsize.EndBoosts(f, now, server, l.refusals(ref))
 	if !next.IsZero() {
 		l.queue.AddAfter(ref, next.Sub(now))
 	}
@@ -55,7 +55,7 @@ func (l *Loop) Unable(f *podplan.Fleet) string {
 // hasBoosted reports whether some pod still has a boost.
 func hasBoosted(f *podplan.Fleet) bool {
 	for _, p := range f.Pods {
-		if _, boosted := p.Boosted(); boosted {
+		if _, boosted := podsize.Boosted(p); boosted {
 			return true
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/engine/podplan"
-
+	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -23,7 +23,7 @@ type keeping struct {
 // leftovers are the pods of an owner that Flyball has changed and that no policy claims any more.
 type leftovers struct {
 	// changes are the writes that restore pods. kept are the pods that keep their requests, with the reasons.
-	changes []podplan.ResizeChange
+	changes []podsize.ResizeChange
 	kept    map[*podplan.Pod]string
 }
 
@@ -40,7 +40,7 @@ func (l *Loop) leftoversOf(group workload.Ref, s ownership, pods []*podplan.Pod)
 	if err != nil {
 		return o, err
 	}
-	o.changes, o.kept = podplan.RestoreSizes(pods, s.original, server, l.refusals(group))
+	o.changes, o.kept = podsize.RestoreSizes(pods, s.original, server, l.refusals(group))
 	return o, nil
 }
 

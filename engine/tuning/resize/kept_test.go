@@ -9,7 +9,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"flyball.dev/flyball/engine/podplan"
-
+	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -28,7 +28,7 @@ func TestPodsKeepingRequestsAreReportedOnce(t *testing.T) {
 	alone := workload.Ref{GroupKind: schema.GroupKind{Kind: "Pod"}, Namespace: "shop", Name: "a"}
 	a := &podplan.Pod{Namespace: "shop", Name: "a", UID: "u"}
 	kept := leftovers{kept: map[*podplan.Pod]string{a: "no room"}}
-	tried := leftovers{changes: []podplan.ResizeChange{{Pod: a}}}
+	tried := leftovers{changes: []podsize.ResizeChange{{Pod: a}}}
 	for _, step := range []struct {
 		reason string
 		group  workload.Ref

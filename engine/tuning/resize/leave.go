@@ -10,7 +10,7 @@ import (
 
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/podplan"
-
+	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -59,7 +59,7 @@ func (l *Loop) giveBackGroup(ctx context.Context, s ownership, group workload.Re
 		l.queue.AddAfter(group, again)
 		return fmt.Errorf("%w: %s", errFrozen, why)
 	}
-	turn := podplan.InTurn(pods, o.changes, l.watch.Now())
+	turn := podsize.InTurn(pods, o.changes, l.watch.Now())
 	if len(turn) < len(o.changes) {
 		l.queue.AddAfter(group, restartRetry)
 	}
@@ -101,7 +101,7 @@ type ownership struct {
 	// requests of that template; nil: the object is gone.
 	templateOwner *decide.Kind
 	from          *workload.Object
-	original      podplan.Sizes
+	original      podsize.Sizes
 }
 
 func (l *Loop) ownershipIn(group workload.Ref) ownership {
@@ -136,7 +136,7 @@ func (s *ownership) takeFrom(k *decide.Kind, obj *workload.Object) {
 	if s.templateOwner != nil || obj == nil {
 		return
 	}
-	s.templateOwner, s.from, s.original = k, obj, podplan.Sizes{}
+	s.templateOwner, s.from, s.original = k, obj, podsize.Sizes{}
 	for _, a := range k.Adapter.Observe(obj).Allocations {
 		s.original[a.Component] = resourcesOf(a)
 	}

@@ -13,8 +13,8 @@ import (
 	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/podplan"
-
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -133,7 +133,7 @@ func TestUnclaimedRequestsOfPodsAreRestored(t *testing.T) {
 		told := 0
 		clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 		l := New(m.World(), belowWeb{underTest{web: {Own: own}}, []*podplan.Pod{pod}}, nil, nil, nil, Options{
-			Server: func() (podplan.ResizeOptions, error) { return podplan.ResizeOptions{}, nil }, Kept: func(*podplan.Pod, string) { told++ },
+			Server: func() (podsize.ResizeOptions, error) { return podsize.ResizeOptions{}, nil }, Kept: func(*podplan.Pod, string) { told++ },
 			Log: logr.Discard(),
 		})
 		l.watch = clock

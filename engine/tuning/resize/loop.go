@@ -24,6 +24,7 @@ import (
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/tuning/rollout"
 	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
@@ -73,7 +74,7 @@ type Options struct {
 	// Clock is the clock of decisions. Default: the machine's.
 	Clock clock.PassiveClock
 	// Server returns the abilities of the API server.
-	Server func() (podplan.ResizeOptions, error)
+	Server func() (podsize.ResizeOptions, error)
 	Turns  Turns
 	// Requeue queues a target again under its policies. Fault counts a panic on a target, a fault in Flyball.
 	Requeue func(refs ...workload.Ref)
@@ -306,8 +307,8 @@ func (l *Loop) Mark(ref workload.Ref, _ []decide.Opinion, results []status.Targe
 func (l *Loop) Report(*world.Policy, policy.Object) (reason, message string) { return "", "" }
 
 // isSettled reports whether neither a plan nor an earlier change restarts a pod of a target.
-func isSettled(f *podplan.Fleet, plan podplan.ResizePlan) bool {
-	return plan.Restarts == 0 && !podplan.IsRestarting(f)
+func isSettled(f *podplan.Fleet, plan podsize.ResizePlan) bool {
+	return plan.Restarts == 0 && !podsize.IsRestarting(f)
 }
 
 // forget drops the note of a target without a claim, also after a start, when the claim may not be known yet. The
@@ -317,7 +318,7 @@ func (l *Loop) forget(ref workload.Ref, f *podplan.Fleet) {
 	_, had := l.notes[ref]
 	delete(l.notes, ref)
 	l.mu.Unlock()
-	l.opts.Turns.LookRestart(ref, isSettled(f, podplan.ResizePlan{}))
+	l.opts.Turns.LookRestart(ref, isSettled(f, podsize.ResizePlan{}))
 	if had {
 		l.opts.Requeue(ref)
 	}
@@ -341,7 +342,7 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 		return l.giveBack(ctx, ref)
 	}
 	own := v.Kind.Adapter.Observe(v.Object).Allocations
-	want := wantOf(podplan.InPlace(v.Plan.Amounts, own))
+	want := wantOf(podsize.InPlace(v.Plan.Amounts, own))
 	n := Note{Policy: claim.By}
 	server, err := l.opts.Server()
 	if err != nil {
@@ -349,7 +350,7 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 		l.setNote(ref, n)
 		return err
 	}
-	plan := podplan.PlanResizes(f, want, server, l.refusals(ref))
+	plan := podsize.PlanResizes(f, want, server, l.refusals(ref))
 	n.Resizing = plan.Resizing
 	l.opts.Turns.LookRestart(ref, isSettled(f, plan))
 	if len(plan.Changes) == 0 {
@@ -367,7 +368,7 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 	}
 	if len(plan.Changes) > 0 {
 		if err = l.keeper.PutFinalizer(ctx, v.Kind); err == nil {
-			err = l.carryOut(ctx, ref, &n, plan.Changes, func() podplan.ResizePlan { return podplan.PlanResizes(f, want, server, l.refusals(ref)) })
+			err = l.carryOut(ctx, ref, &n, plan.Changes, func() podsize.ResizePlan { return podsize.PlanResizes(f, want, server, l.refusals(ref)) })
 		}
 	}
 	if err != nil {
@@ -379,8 +380,8 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 
 // carryOut writes changes of a target's pods and records their progress. again is called for a new plan after a
 // refusal.
-func (l *Loop) carryOut(ctx context.Context, ref workload.Ref, n *Note, changes []podplan.ResizeChange,
-	again func() podplan.ResizePlan) error {
+func (l *Loop) carryOut(ctx context.Context, ref workload.Ref, n *Note, changes []podsize.ResizeChange,
+	again func() podsize.ResizePlan) error {
 	done, refused, err := l.writeAll(ctx, ref, n.Policy, changes)
 	if refused > 0 {
 		n.Resizing = again().Resizing
@@ -391,19 +392,19 @@ func (l *Loop) carryOut(ctx context.Context, ref workload.Ref, n *Note, changes 
 	return err
 }
 
-func restarts(c podplan.ResizeChange) bool { return c.Restarts }
+func restarts(c podsize.ResizeChange) bool { return c.Restarts }
 
 // takeTurn asks whether the restarting changes of a plan may be made now. It returns the reason to wait. It returns ""
 // if the changes may be made, or if the plan has no such changes.
-func (l *Loop) takeTurn(ctx context.Context, ref workload.Ref, claim workload.Claim[int64], plan *podplan.ResizePlan) (waits string) {
+func (l *Loop) takeTurn(ctx context.Context, ref workload.Ref, claim workload.Claim[int64], plan *podsize.ResizePlan) (waits string) {
 	if !slices.ContainsFunc(plan.Changes, restarts) {
 		return ""
 	}
 	return l.opts.Turns.TakeRestart(ctx, ref, claim.By, rollout.Need{Since: claim.Since, Memory: plan.MoreMemory})
 }
 
-func wantOf(all map[string]workload.Allocation) podplan.Sizes {
-	w := podplan.Sizes{}
+func wantOf(all map[string]workload.Allocation) podsize.Sizes {
+	w := podsize.Sizes{}
 	for name, a := range all {
 		w[name] = resourcesOf(a)
 	}

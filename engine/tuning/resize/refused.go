@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -23,7 +23,7 @@ const (
 
 // refusal is a permanently refused change, with its time.
 type refusal struct {
-	podplan.Refusal
+	podsize.Refusal
 	at time.Time
 }
 
@@ -62,7 +62,7 @@ func namesField(err error) bool {
 }
 
 // refuse records a permanently refused change, and drops old records.
-func (l *Loop) refuse(ref workload.Ref, c podplan.ResizeChange, why string) {
+func (l *Loop) refuse(ref workload.Ref, c podsize.ResizeChange, why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for of, all := range l.refused {
@@ -74,15 +74,15 @@ func (l *Loop) refuse(ref workload.Ref, c podplan.ResizeChange, why string) {
 	if l.refused[ref] == nil {
 		l.refused[ref] = map[string]refusal{}
 	}
-	l.refused[ref][c.Pod.UID] = refusal{podplan.Refusal{Containers: c.Containers, Why: why}, l.watch.Now()}
+	l.refused[ref][c.Pod.UID] = refusal{podsize.Refusal{Containers: c.Containers, Why: why}, l.watch.Now()}
 	l.queue.AddAfter(ref, refusedRetry)
 }
 
 // refusals returns the refused changes of a target's pods, or of an owner of pods to restore.
-func (l *Loop) refusals(ref workload.Ref) podplan.Refusals {
+func (l *Loop) refusals(ref workload.Ref) podsize.Refusals {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	given := podplan.Refusals{}
+	given := podsize.Refusals{}
 	for uid, r := range l.refused[ref] {
 		if l.watch.Since(r.at) < refusedRetry {
 			given[uid] = r.Refusal

@@ -12,6 +12,7 @@ import (
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/policy/selector"
+	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/tuning/rollout"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -86,7 +87,7 @@ func TestATargetKeepsItsTurnWhilePodsAreRestarted(t *testing.T) {
 		if diff := cmp.Diff(tc.told, turns.settled); diff != "" {
 			t.Errorf("%s: %s", tc.reason, diff)
 		}
-		if got := tc.pods != nil && podplan.IsRestarting(tc.pods); got != tc.restarting {
+		if got := tc.pods != nil && podsize.IsRestarting(tc.pods); got != tc.restarting {
 			t.Errorf("%s: it is restarting: %t", tc.reason, got)
 		}
 		l.queue.ShutDown()
@@ -96,7 +97,7 @@ func TestATargetKeepsItsTurnWhilePodsAreRestarted(t *testing.T) {
 // TestATargetHasSettledOnceAPlanRestartsNothing: a target keeps its turn while pods are being restarted, and while pods
 // have still to be restarted.
 func TestATargetHasSettledOnceAPlanRestartsNothing(t *testing.T) {
-	want := podplan.Sizes{"app": {Memory: 1024}}
+	want := podsize.Sizes{"app": {Memory: 1024}}
 	through := func(p *podplan.Pod) { p.Containers[0].Memory = 1024 }
 	for _, tc := range []struct {
 		reason  string
@@ -110,7 +111,7 @@ func TestATargetHasSettledOnceAPlanRestartsNothing(t *testing.T) {
 		{"what is impossible waits for nothing", []*podplan.Pod{resized("", func(p *podplan.Pod) { p.Resize.Unsupported = true })}, true},
 	} {
 		f := &podplan.Fleet{Own: own, Pods: slices.Clone(tc.pods)}
-		if got := isSettled(f, podplan.PlanResizes(f, want, podplan.ResizeOptions{}, nil)); got != tc.settled {
+		if got := isSettled(f, podsize.PlanResizes(f, want, podsize.ResizeOptions{}, nil)); got != tc.settled {
 			t.Errorf("%s: it has settled: %t", tc.reason, got)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/engine/apply"
-	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -25,7 +25,7 @@ const failuresAtMost = 3
 
 // writeAll writes as many changes as the budget permits. It returns the number of successful changes and of permanently
 // refused changes, and records the refusals. The error is the first other failure.
-func (l *Loop) writeAll(ctx context.Context, ref workload.Ref, id workload.Policy, changes []podplan.ResizeChange) (done, refused int,
+func (l *Loop) writeAll(ctx context.Context, ref workload.Ref, id workload.Policy, changes []podsize.ResizeChange) (done, refused int,
 	err error) {
 	var failures []error
 	for _, c := range changes {
@@ -56,7 +56,7 @@ func (l *Loop) writeAll(ctx context.Context, ref workload.Ref, id workload.Polic
 }
 
 // write changes one pod in place, if it is unchanged since it was read.
-func (l *Loop) write(ctx context.Context, id workload.Policy, c podplan.ResizeChange) error {
+func (l *Loop) write(ctx context.Context, id workload.Policy, c podsize.ResizeChange) error {
 	obj := &workload.Object{Namespace: c.Pod.Namespace, Name: c.Pod.Name, ResourceVersion: c.Pod.Version}
 	result, err := l.writer.Apply(ctx, podResource, obj, &workload.Patch{Type: types.StrategicMergePatchType, Subresource: subresource,
 		Body: patchOf(c)})
@@ -85,7 +85,7 @@ type container struct {
 }
 
 // patchOf returns the strategic merge patch of a change.
-func patchOf(c podplan.ResizeChange) []byte {
+func patchOf(c podsize.ResizeChange) []byte {
 	var body struct {
 		Metadata struct {
 			UID             string `json:"uid"`

@@ -4,10 +4,11 @@ import (
 	"testing"
 
 	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/tuning/podsize"
 )
 
 func TestPatchOfAResizeHasAllContainers(t *testing.T) {
-	got := string(patchOf(podplan.ResizeChange{Pod: &podplan.Pod{UID: "u", Version: "7"}, Containers: []podplan.Container{
+	got := string(patchOf(podsize.ResizeChange{Pod: &podplan.Pod{UID: "u", Version: "7"}, Containers: []podplan.Container{
 		{Name: "main", Resources: podplan.Resources{CPU: 250, Memory: 3 << 29, MemoryLimit: 3 << 30}},
 		{Name: "side", Sidecar: true, Resources: podplan.Resources{CPU: 2000}},
 	}}))

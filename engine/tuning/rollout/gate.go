@@ -16,6 +16,7 @@ import (
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/reconcile/gate"
 	"flyball.dev/flyball/engine/status"
+	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -184,7 +185,7 @@ func (r *Gate) takeTemplate(ctx context.Context, w *gate.Write) (took bool, wait
 		took, _ = r.Take(id, Turn{Ref: ref}, v.Object.ResourceVersion, Need{}, math.MaxInt, now)
 		return took, ""
 	}
-	template := podplan.InTemplate(v.Plan.Amounts, v.Kind.Adapter.Observe(v.Object).Allocations)
+	template := podsize.InTemplate(v.Plan.Amounts, v.Kind.Adapter.Observe(v.Object).Allocations)
 	if waits := r.askBudgets(ctx, ref, p, v.Result.MoreMemory, template); waits != "" {
 		return false, waits
 	}
@@ -229,7 +230,7 @@ func (r *Gate) unsettled(p *world.Policy) (turns []Turn) {
 		if k == nil || obj == nil {
 			return
 		}
-		if f, known := r.members.Fleet(ref); known && podplan.IsRestarting(f) {
+		if f, known := r.members.Fleet(ref); known && podsize.IsRestarting(f) {
 			turns = append(turns, Turn{Ref: ref, InPlace: true})
 		}
 		for i := range obj.Ledger {

@@ -1,8 +1,17 @@
-package podplan
+// Package podsize plans the requests of pods. It asks no API server.
+//
+//   - Resizes: requests of running pods are changed in place. No change takes a pod into another class of service, adds a missing
+//     request or limit, or restarts a second pod while another pod is not ready (resize.go).
+//   - Creation: the patch by which a created pod starts with its recommended requests, and more CPU until it is ready. The patch never
+//     adds a request, limit or variable that the owner has not set, and leaves a pod changed by others alone (newpod.go).
+//   - Room: whether pods fit into the LimitRanges of their namespace and into the rest of its ResourceQuotas, for CPU and memory and
+//     by the rules of the API server for created pods. Quotas with scopes count only for some pods and are not checked (room.go).
+package podsize
 
 import (
 	"slices"
 
+	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -38,7 +47,7 @@ func allocate(to *workload.Allocation, amounts map[workload.Amount]workload.Clai
 		if !asked {
 			continue
 		}
-		request, limit := Fit(claim.Limits, claim.Value, own.Requests.Of(of), own.Limits.Of(of))
+		request, limit := podplan.Fit(claim.Limits, claim.Value, own.Requests.Of(of), own.Limits.Of(of))
 		to.Requests.Set(of, request)
 		to.Limits.Set(of, limit)
 		any = any || request > 0

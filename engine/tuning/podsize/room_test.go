@@ -1,29 +1,29 @@
-package podplan_test
+package podsize_test
 
 import (
 	"strings"
 	"testing"
 
-	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/tuning/podsize"
 )
 
 // in reads a namespace with one LimitRange of containers or pods, and one ResourceQuota.
-func in(t *testing.T, kind, limits, quota string) podplan.Room {
+func in(t *testing.T, kind, limits, quota string) podsize.Room {
 	t.Helper()
-	ranges, err := podplan.RangesOf([]byte(`{"spec":{"limits":[{"type":"` + kind + `",` + limits + `}]}}`))
+	ranges, err := podsize.RangesOf([]byte(`{"spec":{"limits":[{"type":"` + kind + `",` + limits + `}]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	left, err := podplan.Headroom([]byte(quota))
+	left, err := podsize.Headroom([]byte(quota))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r podplan.Room
+	var r podsize.Room
 	for _, item := range ranges {
-		r.Ranges = append(r.Ranges, podplan.Range{Name: "bounds", LimitRangeItem: item})
+		r.Ranges = append(r.Ranges, podsize.Range{Name: "bounds", LimitRangeItem: item})
 	}
 	if left != nil {
-		r.Quotas = append(r.Quotas, podplan.Quota{Name: "share", Left: left})
+		r.Quotas = append(r.Quotas, podsize.Quota{Name: "share", Left: left})
 	}
 	return r
 }
@@ -89,16 +89,16 @@ func TestContainersWithoutALimit(t *testing.T) {
 }
 
 func TestUnreadableRangesQuotasAndContainersAreErrors(t *testing.T) {
-	if _, err := podplan.RangesOf([]byte(`{"spec":{"limits":[{"min":{"cpu":{}}}]}}`)); err == nil {
+	if _, err := podsize.RangesOf([]byte(`{"spec":{"limits":[{"min":{"cpu":{}}}]}}`)); err == nil {
 		t.Error("a LimitRange without numbers was read")
 	}
-	if _, err := podplan.Headroom([]byte(`[`)); err == nil {
+	if _, err := podsize.Headroom([]byte(`[`)); err == nil {
 		t.Error("half a ResourceQuota was read")
 	}
-	if _, err := (podplan.Room{Quotas: []podplan.Quota{{}}}).Refuses([]byte(`{"spec":{"containers":{}}}`)); err == nil {
+	if _, err := (podsize.Room{Quotas: []podsize.Quota{{}}}).Refuses([]byte(`{"spec":{"containers":{}}}`)); err == nil {
 		t.Error("containers that are none were read")
 	}
-	if (podplan.Room{}).IsBounded() {
+	if (podsize.Room{}).IsBounded() {
 		t.Error("nothing bounds")
 	}
 }

@@ -1,24 +1,25 @@
-package podplan_test
+package podsize_test
 
 import (
 	"testing"
 	"time"
 
 	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/tuning/podsize"
 )
 
 // TestBoostRaisesTheRequestOfAStartingPod: a note on a pod is parsed as it was written, and no other text is a boost.
 func TestBoostRaisesTheRequestOfAStartingPod(t *testing.T) {
-	b := podplan.Boost{Until: "60s", After: map[string]podplan.Resources{"main": {CPU: 500}, "proxy": {CPU: 100, CPULimit: 200}}}
+	b := podsize.Boost{Until: "60s", After: map[string]podplan.Resources{"main": {CPU: 500}, "proxy": {CPU: 100, CPULimit: 200}}}
 	const text = "60s main=500 proxy=100/200"
 	if b.String() != text {
 		t.Errorf("it is noted as %q", b)
 	}
-	if again, ok := podplan.ParseBoost(text); !ok || again.String() != text {
+	if again, ok := podsize.ParseBoost(text); !ok || again.String() != text {
 		t.Errorf("read again it is %q, %t", again, ok)
 	}
 	for _, text := range []string{"", "Ready", "soon main=500", "60s main", "60s main=0", "60s main=-5", "60s main=5/x", "60s main=500/400"} {
-		if b, ok := podplan.ParseBoost(text); ok {
+		if b, ok := podsize.ParseBoost(text); ok {
 			t.Errorf("%q is taken for %+v", text, b)
 		}
 	}
@@ -49,7 +50,7 @@ func TestPodsThatStart(t *testing.T) {
 	} {
 		p := &podplan.Pod{Created: created.Unix(), Ready: tc.ready, Phase: tc.phase, Resize: podplan.Resize{Boost: tc.boost, By: tc.by},
 			Containers: []podplan.Container{{Name: "main", Resources: podplan.Resources{CPU: 1000, CPULimit: 2000, Memory: 7}}}}
-		b, boosted := p.Boosted()
+		b, boosted := podsize.Boosted(p)
 		if boosted != tc.boosted {
 			t.Errorf("%s: boosted %t", tc.reason, boosted)
 			continue
@@ -62,7 +63,7 @@ func TestPodsThatStart(t *testing.T) {
 				t.Errorf("%s: it ends at %s", tc.reason, ends)
 			}
 		}
-		if c := p.Usual()[0]; c.CPU != want || c.Memory != 7 || p.Containers[0].CPU != 1000 {
+		if c := podsize.Usual(p)[0]; c.CPU != want || c.Memory != 7 || p.Containers[0].CPU != 1000 {
 			t.Errorf("%s: it usually has %+v", tc.reason, c)
 		}
 	}

@@ -1,4 +1,4 @@
-package podplan
+package podsize
 
 import (
 	"cmp"
@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"flyball.dev/flyball/engine/podplan"
 )
 
 // Sizes has the wanted requests and limits of containers by name. Zero keeps a value.
-type Sizes map[string]Resources
+type Sizes map[string]podplan.Resources
 
 // ResizeOptions describe the abilities of the API server.
 type ResizeOptions struct {
@@ -25,7 +27,7 @@ type Refusals map[string]Refusal
 
 // Refusal is a permanently refused change: the wanted containers, and the answer of the API server.
 type Refusal struct {
-	Containers []Container
+	Containers []podplan.Container
 	Why        string
 }
 
@@ -39,8 +41,8 @@ func (r Refusals) of(c ResizeChange) string {
 
 // ResizeChange is a write to a pod, with the containers that change.
 type ResizeChange struct {
-	Pod        *Pod
-	Containers []Container
+	Pod        *podplan.Pod
+	Containers []podplan.Container
 	// Restarts is true if the change restarts a container. MoreMemory is true if a container requests more memory.
 	Restarts, MoreMemory bool
 }
@@ -53,30 +55,30 @@ type ResizePlan struct {
 	Restarts int
 	// MoreMemory is true if some pod is to request more memory.
 	MoreMemory bool
-	Resizing
+	podplan.Resizing
 }
 
 // IsRestarting reports whether earlier changes in place still restart containers of a target, or have just done so:
 // such changes restart a container, and its pod is still being changed or not ready.
-func IsRestarting(f *Fleet) bool {
-	return slices.ContainsFunc(f.Pods, func(p *Pod) bool {
+func IsRestarting(f *podplan.Fleet) bool {
+	return slices.ContainsFunc(f.Pods, func(p *podplan.Pod) bool {
 		return p.Resize.By == f.Own && isUnsettled(p) && slices.ContainsFunc(p.Containers,
-			func(c Container) bool { return c.RestartsForCPU || c.RestartsForMemory })
+			func(c podplan.Container) bool { return c.RestartsForCPU || c.RestartsForMemory })
 	})
 }
 
 // PlanResizes returns the plan for the pods of a target. Pods that a different writer has changed in place are left alone.
-func PlanResizes(f *Fleet, want Sizes, o ResizeOptions, refused Refusals) ResizePlan {
+func PlanResizes(f *podplan.Fleet, want Sizes, o ResizeOptions, refused Refusals) ResizePlan {
 	var p ResizePlan
 	pods := slices.Clone(f.Pods)
-	slices.SortFunc(pods, func(a, b *Pod) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(pods, func(a, b *podplan.Pod) int { return strings.Compare(a.Name, b.Name) })
 	restarting := false
 	for _, pod := range pods {
 		p.Pods++
 		change := changeOf(pod, want)
 		// A pod that is short of memory may never become ready. So its change does not wait for the end of its boost,
 		// and ends the boost.
-		if _, boosted := pod.Boosted(); boosted && !change.MoreMemory {
+		if _, boosted := Boosted(pod); boosted && !change.MoreMemory {
 			p.Waiting++
 			p.say(pod, "it has more CPU for its start")
 			continue
@@ -110,8 +112,8 @@ func PlanResizes(f *Fleet, want Sizes, o ResizeOptions, refused Refusals) Resize
 // RestoreSizes returns the changes that restore pods to the requests of their template. A pod stays as it is until its
 // replacement if the API server would refuse the change, or if the pod was created with other requests and would be
 // restarted; kept lists the reasons of the pods that stay.
-func RestoreSizes(pods []*Pod, original Sizes, o ResizeOptions, refused Refusals) (changes []ResizeChange, kept map[*Pod]string) {
-	kept = map[*Pod]string{}
+func RestoreSizes(pods []*podplan.Pod, original Sizes, o ResizeOptions, refused Refusals) (changes []ResizeChange, kept map[*podplan.Pod]string) {
+	kept = map[*podplan.Pod]string{}
 	for _, pod := range pods {
 		c := changeOf(pod, original)
 		if len(c.Containers) == 0 {
@@ -142,8 +144,8 @@ const ResizePatience = 10 * time.Minute
 
 // InTurn returns the restoring changes to make now. At most one of them restarts containers, and none does while
 // another pod is not ready. A pod that has not been ready for longer than ResizePatience is ignored.
-func InTurn(pods []*Pod, changes []ResizeChange, now time.Time) []ResizeChange {
-	patient := slices.DeleteFunc(slices.Clone(pods), func(p *Pod) bool {
+func InTurn(pods []*podplan.Pod, changes []ResizeChange, now time.Time) []ResizeChange {
+	patient := slices.DeleteFunc(slices.Clone(pods), func(p *podplan.Pod) bool {
 		return !p.Ready &&
 			now.Sub(time.Unix(p.Changed, 0)) > ResizePatience
 	})
@@ -159,33 +161,33 @@ func InTurn(pods []*Pod, changes []ResizeChange, now time.Time) []ResizeChange {
 }
 
 // count counts a pod without changes by the conditions that its node reports.
-func (p *ResizePlan) count(pod *Pod) {
+func (p *ResizePlan) count(pod *podplan.Pod) {
 	switch pod.Resize.State {
-	case ResizeDone:
+	case podplan.ResizeDone:
 		p.Resized++
 		return
-	case ResizeInProgress:
+	case podplan.ResizeInProgress:
 		p.InProgress++
 		return
-	case ResizeFailing:
+	case podplan.ResizeFailing:
 		p.InProgress++
-	case ResizeDeferred:
+	case podplan.ResizeDeferred:
 		p.Deferred++
-	case ResizeInfeasible:
+	case podplan.ResizeInfeasible:
 		p.Infeasible++
 	}
 	p.say(pod, pod.Resize.Message)
 }
 
 // say keeps the reason of the first pod in progress.
-func (p *ResizePlan) say(pod *Pod, why string) {
+func (p *ResizePlan) say(pod *podplan.Pod, why string) {
 	if p.Message == "" && why != "" {
 		p.Message = fmt.Sprintf("pod %s: %s", pod.Name, why)
 	}
 }
 
 // changeOf returns the change of a pod. Missing requests and limits are not added.
-func changeOf(pod *Pod, want Sizes) ResizeChange {
+func changeOf(pod *podplan.Pod, want Sizes) ResizeChange {
 	c := ResizeChange{Pod: pod}
 	for _, has := range pod.Containers {
 		to, wanted := want[has.Name]
@@ -211,7 +213,7 @@ func changeOf(pod *Pod, want Sizes) ResizeChange {
 }
 
 // restarts reports whether a change restarts the container.
-func restarts(from, to Container) bool {
+func restarts(from, to podplan.Container) bool {
 	return from.RestartsForCPU && (from.CPU != to.CPU || from.CPULimit != to.CPULimit) ||
 		from.RestartsForMemory && (from.Memory != to.Memory || from.MemoryLimit != to.MemoryLimit)
 }
@@ -227,7 +229,7 @@ func (c *ResizeChange) impossible(o ResizeOptions) string {
 	before, after := true, true
 	for _, has := range c.Pod.Containers {
 		next := has
-		if i := slices.IndexFunc(c.Containers, func(n Container) bool { return n.Name == has.Name }); i >= 0 {
+		if i := slices.IndexFunc(c.Containers, func(n podplan.Container) bool { return n.Name == has.Name }); i >= 0 {
 			next = c.Containers[i]
 		}
 		before, after = before && isGuaranteed(has.Resources), after && isGuaranteed(next.Resources)
@@ -247,17 +249,17 @@ func (c *ResizeChange) impossible(o ResizeOptions) string {
 }
 
 // isGuaranteed reports whether a container fits the class Guaranteed.
-func isGuaranteed(r Resources) bool {
+func isGuaranteed(r podplan.Resources) bool {
 	return r.CPULimit > 0 && r.MemoryLimit > 0 && r.CPU == r.CPULimit && r.Memory == r.MemoryLimit
 }
 
 // othersUnready reports whether another pod is not ready, or may be restarted soon by a change that its node is about
 // to carry out.
-func othersUnready(pods []*Pod, but *Pod) bool {
-	return slices.ContainsFunc(pods, func(p *Pod) bool { return p != but && isUnsettled(p) })
+func othersUnready(pods []*podplan.Pod, but *podplan.Pod) bool {
+	return slices.ContainsFunc(pods, func(p *podplan.Pod) bool { return p != but && isUnsettled(p) })
 }
 
 // isUnsettled reports whether a pod is not ready, or its node is about to change it.
-func isUnsettled(p *Pod) bool {
-	return !p.Ready || p.Resize.State == ResizeInProgress || p.Resize.State == ResizeFailing
+func isUnsettled(p *podplan.Pod) bool {
+	return !p.Ready || p.Resize.State == podplan.ResizeInProgress || p.Resize.State == podplan.ResizeFailing
 }

@@ -1,4 +1,4 @@
-package podplan
+package podsize
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -16,8 +17,8 @@ import (
 // or "" if it does not. pods are the target's present pods. New pods are expected to have the containers that the
 // present pods have beside the template, such as injected containers. A quota has to cover only the increase over the
 // present pods.
-func (r Room) RefusesTemplate(to workload.Allocations, pods []*Pod) string {
-	will := make(map[string]Container, len(to))
+func (r Room) RefusesTemplate(to workload.Allocations, pods []*podplan.Pod) string {
+	will := make(map[string]podplan.Container, len(to))
 	for _, a := range to {
 		c, why := r.withDefaults(containerOf(a))
 		if why != "" {
@@ -34,15 +35,15 @@ func (r Room) RefusesTemplate(to workload.Allocations, pods []*Pod) string {
 	return r.overdrawn(will, pods)
 }
 
-func containerOf(a workload.Allocation) Container {
-	return Container{Name: a.Component, Resources: Resources{
+func containerOf(a workload.Allocation) podplan.Container {
+	return podplan.Container{Name: a.Component, Resources: podplan.Resources{
 		CPU: a.Requests.MilliCPU, Memory: a.Requests.MemoryBytes, CPULimit: a.Limits.MilliCPU, MemoryLimit: a.Limits.MemoryBytes,
 	}}
 }
 
 // withDefaults fills in the requests and limits that the API server will add to a container. A default limit of a
 // LimitRange does not follow the request: if it is below the request, the API server refuses the pod.
-func (r Room) withDefaults(c Container) (full Container, why string) {
+func (r Room) withDefaults(c podplan.Container) (full podplan.Container, why string) {
 	for _, part := range []struct {
 		name           corev1.ResourceName
 		request, limit *int64
@@ -85,7 +86,7 @@ func amountText(name corev1.ResourceName, n int64) string {
 
 // podOf returns a pod with the containers of a template and the other containers of a present pod. It returns nil
 // without a present pod.
-func podOf(will map[string]Container, now *Pod) *corev1.Pod {
+func podOf(will map[string]podplan.Container, now *podplan.Pod) *corev1.Pod {
 	p := &corev1.Pod{}
 	for _, name := range slices.Sorted(maps.Keys(will)) {
 		p.Spec.Containers = append(p.Spec.Containers, asContainer(will[name]))
@@ -101,7 +102,7 @@ func podOf(will map[string]Container, now *Pod) *corev1.Pod {
 	return p
 }
 
-func asContainer(c Container) corev1.Container {
+func asContainer(c podplan.Container) corev1.Container {
 	list := func(cpu, memory int64) corev1.ResourceList {
 		l := corev1.ResourceList{}
 		for name, n := range map[corev1.ResourceName]int64{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory} {
@@ -115,19 +116,19 @@ func asContainer(c Container) corev1.Container {
 		Limits: list(c.CPULimit, c.MemoryLimit)}}
 }
 
-func newest(pods []*Pod) *Pod {
+func newest(pods []*podplan.Pod) *podplan.Pod {
 	if len(pods) == 0 {
 		return nil
 	}
-	return slices.MaxFunc(pods, func(a, b *Pod) int {
+	return slices.MaxFunc(pods, func(a, b *podplan.Pod) int {
 		return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.Name, b.Name))
 	})
 }
 
 // overdrawn returns the quota that has too little left for the increase of all pods, or "". Only increases count, so
 // that a used-up quota does not block a decrease.
-func (r Room) overdrawn(will map[string]Container, pods []*Pod) string {
-	var now, then Resources
+func (r Room) overdrawn(will map[string]podplan.Container, pods []*podplan.Pod) string {
+	var now, then podplan.Resources
 	for _, p := range pods {
 		for _, has := range p.Containers {
 			if c, known := will[has.Name]; known {
@@ -135,7 +136,7 @@ func (r Room) overdrawn(will map[string]Container, pods []*Pod) string {
 			}
 		}
 	}
-	before, after := asContainer(Container{Resources: now}).Resources, asContainer(Container{Resources: then}).Resources
+	before, after := asContainer(podplan.Container{Resources: now}).Resources, asContainer(podplan.Container{Resources: then}).Resources
 	had, needs := usage(before.Requests, before.Limits), usage(after.Requests, after.Limits)
 	for _, q := range r.Quotas {
 		for _, name := range slices.Sorted(maps.Keys(q.Left)) {
@@ -150,7 +151,7 @@ func (r Room) overdrawn(will map[string]Container, pods []*Pod) string {
 	return ""
 }
 
-func sum(a, b Resources) Resources {
-	return Resources{CPU: a.CPU + b.CPU, Memory: a.Memory + b.Memory, CPULimit: a.CPULimit + b.CPULimit, MemoryLimit: a.MemoryLimit +
+func sum(a, b podplan.Resources) podplan.Resources {
+	return podplan.Resources{CPU: a.CPU + b.CPU, Memory: a.Memory + b.Memory, CPULimit: a.CPULimit + b.CPULimit, MemoryLimit: a.MemoryLimit +
 		b.MemoryLimit}
 }

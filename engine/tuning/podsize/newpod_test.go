@@ -1,4 +1,4 @@
-package podplan_test
+package podsize_test
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"flyball.dev/flyball/engine/podplan"
-
+	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -35,15 +35,15 @@ func tuned(more string) string {
 func TestPatchOfANewPod(t *testing.T) {
 	const owner = `,"resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"memory":"2Gi"}}`
 	const done = `,"resources":{"requests":{"cpu":"400m","memory":"512Mi"},"limits":{"memory":"1Gi"}}`
-	want := podplan.NewPod{Policy: "Tortoise/shop/web", Containers: []podplan.NewContainer{{Name: "main", CPU: 400, Memory: 512 * mebi}}}
-	runtime := podplan.NewPod{Policy: want.Policy, Containers: []podplan.NewContainer{{Name: "main"}}, GoMaxProcs: true, GoMemLimit: true}
+	want := podsize.NewPod{Policy: "Tortoise/shop/web", Containers: []podsize.NewContainer{{Name: "main", CPU: 400, Memory: 512 * mebi}}}
+	runtime := podsize.NewPod{Policy: want.Policy, Containers: []podsize.NewContainer{{Name: "main"}}, GoMaxProcs: true, GoMemLimit: true}
 	both := want
 	both.GoMaxProcs, both.GoMemLimit = true, true
 	keep, none := want, want
 	keep.Limits, none.Limits = workload.LimitsStay, workload.LimitsGo
 	for _, test := range []struct {
 		reason, pod string
-		want        podplan.NewPod
+		want        podsize.NewPod
 		after       string // empty: as before
 	}{
 		{"limits that stay", podOfMain(owner), keep,
@@ -55,13 +55,13 @@ func TestPatchOfANewPod(t *testing.T) {
 			tuned(`,"resources":{"requests":{"cpu":"400m","memory":"512Mi"},"limits":{}}`)},
 		{"requests are set, and limits by their ratio", podOfMain(owner), want, tuned(done)},
 		{"what is right stays", podOfMain(done), want, ""},
-		{"nothing is wanted", podOfMain(owner), podplan.NewPod{}, ""},
+		{"nothing is wanted", podOfMain(owner), podsize.NewPod{}, ""},
 		{"a container of another name", strings.ReplaceAll(podOfMain(owner), "main", "other"), want, ""},
 		{"no request is added", podOfMain(`,"resources":{"limits":{"example.com/gpu":"1"}}`), want, ""},
 		{"a request of nothing stays", podOfMain(`,"resources":{"requests":{"cpu":"0"}}`), want, ""},
 		{"no limit is added", podOfMain(`,"resources":{"requests":{"cpu":2}}`), want, tuned(`,"resources":{"requests":{"cpu":"400m"}}`)},
-		{"one resource only", podOfMain(owner), podplan.NewPod{Policy: want.Policy,
-			Containers: []podplan.NewContainer{{Name: "main", Memory: 2048 * mebi}}},
+		{"one resource only", podOfMain(owner), podsize.NewPod{Policy: want.Policy,
+			Containers: []podsize.NewContainer{{Name: "main", Memory: 2048 * mebi}}},
 			tuned(`,"resources":{"requests":{"cpu":"1","memory":"2Gi"},"limits":{"memory":"4Gi"}}`)},
 		{"guaranteed stays guaranteed", podOfMain(`,"resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"cpu":"1","memory":"1Gi"}}`),
 			want,
@@ -89,7 +89,7 @@ func TestPatchOfANewPod(t *testing.T) {
 		{"variables from elsewhere may be the same", podOfMain(owner + `,"envFrom":[{"configMapRef":{"name":"env"}}]`), runtime, ""},
 		{"a container without resources gets no variables", podOfMain(``), runtime, ""},
 	} {
-		patch, err := podplan.PatchNewPod(gjson.Parse(test.pod), test.want)
+		patch, err := podsize.PatchNewPod(gjson.Parse(test.pod), test.want)
 		if err != nil {
 			t.Errorf("%s: %v", test.reason, err)
 			continue
@@ -104,7 +104,7 @@ func TestPatchOfANewPod(t *testing.T) {
 		if diff := cmp.Diff(parsed(t, []byte(test.after)), parsed(t, after)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 		}
-		if again, err := podplan.PatchNewPod(gjson.ParseBytes(after), test.want); err != nil || again != nil {
+		if again, err := podsize.PatchNewPod(gjson.ParseBytes(after), test.want); err != nil || again != nil {
 			t.Errorf("%s: asked again: %s, %v", test.reason, again, err)
 		}
 	}
@@ -115,26 +115,26 @@ func TestBoostsForTheStart(t *testing.T) {
 	started := func(more, boost string) string {
 		return strings.Replace(tuned(more), `"flyball.dev/tuned-by"`, `"flyball.dev/startup-boost":"`+boost+`","flyball.dev/tuned-by"`, 1)
 	}
-	want := podplan.NewPod{Policy: "Tortoise/shop/web", Containers: []podplan.NewContainer{{Name: "main", CPU: 400}}}
-	with := func(cpu string, edit ...func(*podplan.NewPod)) podplan.NewPod {
+	want := podsize.NewPod{Policy: "Tortoise/shop/web", Containers: []podsize.NewContainer{{Name: "main", CPU: 400}}}
+	with := func(cpu string, edit ...func(*podsize.NewPod)) podsize.NewPod {
 		w := want
-		w.Boost = podplan.StartBoostOf(cpu, "Ready", []string{"main"})
+		w.Boost = podsize.StartBoostOf(cpu, "Ready", []string{"main"})
 		for _, e := range edit {
 			e(&w)
 		}
 		return w
 	}
-	template := func(w *podplan.NewPod) { w.Containers = nil }
-	keep := func(w *podplan.NewPod) { w.Limits = workload.LimitsStay }
-	none := func(w *podplan.NewPod) { w.Limits = workload.LimitsGo }
-	node := func(n int64) func(*podplan.NewPod) { return func(w *podplan.NewPod) { w.Boost.Most = n } }
+	template := func(w *podsize.NewPod) { w.Containers = nil }
+	keep := func(w *podsize.NewPod) { w.Limits = workload.LimitsStay }
+	none := func(w *podsize.NewPod) { w.Limits = workload.LimitsGo }
+	node := func(n int64) func(*podsize.NewPod) { return func(w *podsize.NewPod) { w.Boost.Most = n } }
 	const owner = `,"resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"cpu":"2","memory":"2Gi"}}`
 	of := func(request, limit string) string {
 		return `,"resources":{"requests":{"cpu":"` + request + `","memory":"1Gi"},"limits":{"cpu":"` + limit + `","memory":"2Gi"}}`
 	}
 	for _, test := range []struct {
 		reason, pod string
-		want        podplan.NewPod
+		want        podsize.NewPod
 		after       string // empty: as without a boost
 	}{
 		{"a factor", podOfMain(owner), with("2x"), started(of("800m", "1600m"), "Ready main=400/800")},
@@ -155,13 +155,13 @@ func TestBoostsForTheStart(t *testing.T) {
 			podOfMain(owner + `,"resizePolicy":[{"resourceName":"cpu","restartPolicy":"RestartContainer"}]`), with("2x"), ""},
 		{"containers with names that no note has room for", strings.ReplaceAll(podOfMain(owner), "main",
 			strings.Repeat("m", podplan.LongestBoost)),
-			with("2x", func(w *podplan.NewPod) {
-				w.Containers = []podplan.NewContainer{{Name: strings.Repeat("m", podplan.LongestBoost), CPU: 400}}
+			with("2x", func(w *podsize.NewPod) {
+				w.Containers = []podsize.NewContainer{{Name: strings.Repeat("m", podplan.LongestBoost), CPU: 400}}
 				w.Boost.Containers = []string{w.Containers[0].Name}
 			}), ""},
 		{"a container that is none of them", strings.ReplaceAll(podOfMain(owner), "main", "other"), with("2x"), ""},
 	} {
-		patch, err := podplan.PatchNewPod(gjson.Parse(test.pod), test.want)
+		patch, err := podsize.PatchNewPod(gjson.Parse(test.pod), test.want)
 		if err != nil {
 			t.Errorf("%s: %v", test.reason, err)
 			continue
@@ -169,7 +169,7 @@ func TestBoostsForTheStart(t *testing.T) {
 		after := applied(t, test.pod, patch)
 		if test.after == "" {
 			test.want.Boost = nil
-			plain, err := podplan.PatchNewPod(gjson.Parse(test.pod), test.want)
+			plain, err := podsize.PatchNewPod(gjson.Parse(test.pod), test.want)
 			if err != nil {
 				t.Error(err)
 			}
@@ -178,31 +178,31 @@ func TestBoostsForTheStart(t *testing.T) {
 		if diff := cmp.Diff(parsed(t, []byte(test.after)), parsed(t, after)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 		}
-		if again, err := podplan.PatchNewPod(gjson.ParseBytes(after), test.want); err != nil || again != nil {
+		if again, err := podsize.PatchNewPod(gjson.ParseBytes(after), test.want); err != nil || again != nil {
 			t.Errorf("%s: asked again: %s, %v", test.reason, again, err)
 		}
 	}
 	for _, cpu := range []string{"", "x", "1x", "1.0x", "1.55x", "-2x", "0", "-1", "much"} {
-		if b := podplan.StartBoostOf(cpu, "Ready", nil); b != nil {
+		if b := podsize.StartBoostOf(cpu, "Ready", nil); b != nil {
 			t.Errorf("%q is taken for %+v", cpu, b)
 		}
 	}
 }
 
 func TestPodsThatPass(t *testing.T) {
-	want := podplan.NewPod{Containers: []podplan.NewContainer{{Name: "main", CPU: 400}}}
+	want := podsize.NewPod{Containers: []podsize.NewContainer{{Name: "main", CPU: 400}}}
 	for joinText, why := range map[string]string{
 		podOfMain(
 			`,"resources":{"requests":{"cpu":"many"}}`): "container main: read resources.requests.cpu",
 		podOfMain(`,"resources":{"requests":{"cpu":"-1"}}`):                                                                 "below zero",
 		podWith(`{"resources":{"limits":{"cpu":"2"}},"containers":[{"name":"main","resources":{"requests":{"cpu":"1"}}}]}`): "the pod as a whole",
 	} {
-		if patch, err := podplan.PatchNewPod(gjson.Parse(joinText), want); err == nil || patch != nil || !strings.Contains(err.Error(), why) {
+		if patch, err := podsize.PatchNewPod(gjson.Parse(joinText), want); err == nil || patch != nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %s, %v", joinText, patch, err)
 		}
 	}
 	for _, joinText := range []string{``, `null`, `{}`, `{"spec":{"containers":7}}`, `{"spec":{"containers":[null,{"name":{}}]}}`} {
-		if patch, err := podplan.PatchNewPod(gjson.Parse(joinText), want); err != nil || patch != nil {
+		if patch, err := podsize.PatchNewPod(gjson.Parse(joinText), want); err != nil || patch != nil {
 			t.Errorf("%q: %s, %v", joinText, patch, err)
 		}
 	}
@@ -274,7 +274,7 @@ func quantityIn(c gjson.Result, at string) resource.Quantity {
 // service stays, and the pod has the wanted values.
 func TestPodsStayValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := podplan.NewPod{Policy: "p", GoMaxProcs: rapid.Bool().Draw(t, "procs"), GoMemLimit: rapid.Bool().Draw(t, "memory")}
+		want := podsize.NewPod{Policy: "p", GoMaxProcs: rapid.Bool().Draw(t, "procs"), GoMemLimit: rapid.Bool().Draw(t, "memory")}
 		var containers []string
 		for i := range rapid.IntRange(1, 3).Draw(t, "containers") {
 			name := fmt.Sprintf("c%d", i)
@@ -295,11 +295,11 @@ func TestPodsStayValid(t *testing.T) {
 				t.Fatal(err)
 			}
 			containers = append(containers, string(joinText))
-			want.Containers = append(want.Containers, podplan.NewContainer{Name: name, CPU: rapid.Int64Range(0, 1<<40).Draw(t, "cpu"),
+			want.Containers = append(want.Containers, podsize.NewContainer{Name: name, CPU: rapid.Int64Range(0, 1<<40).Draw(t, "cpu"),
 				Memory: rapid.Int64Range(0, 1<<45).Draw(t, "bytes")})
 		}
 		before := podWith(`{"containers":[` + strings.Join(containers, ",") + `]}`)
-		patch, err := podplan.PatchNewPod(gjson.Parse(before), want)
+		patch, err := podsize.PatchNewPod(gjson.Parse(before), want)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -349,8 +349,8 @@ func quantityOf(joinText string) resource.Quantity {
 // TestHostilePods: pods that are written to do harm are read in one walk. They are patched, pass unchanged or give an
 // error.
 func TestHostilePods(t *testing.T) {
-	want := podplan.NewPod{Policy: "p", GoMaxProcs: true, GoMemLimit: true,
-		Containers: []podplan.NewContainer{{Name: "main", CPU: 400, Memory: 64 * mebi}}}
+	want := podsize.NewPod{Policy: "p", GoMaxProcs: true, GoMemLimit: true,
+		Containers: []podsize.NewContainer{{Name: "main", CPU: 400, Memory: 64 * mebi}}}
 	many := strings.Repeat(`{"name":"A","value":"b"},`, 10_000)
 	for _, test := range []struct{ reason, pod, patched string }{
 		{"a long environment", podOfMain(`,"env":[` + many + `{"name":"GOMAXPROCS"}],"resources":{"requests":{"cpu":"1","memory":"1Gi"}}`),
@@ -373,7 +373,7 @@ func TestHostilePods(t *testing.T) {
 		{"an environment that is none", podOfMain(`,"env":7,"envFrom":{},"resources":{"requests":{"cpu":"400m","memory":"64Mi"}}`),
 			`[{"op":"add","path":"/spec/containers/0/env/-","value":{"name":"GOMAXPROCS","value":"1"}},{"op":"add","path":"/spec/containers/0/env/-","value":{"name":"GOMEMLIMIT","value":"60397920"}}]`},
 	} {
-		patch, err := podplan.PatchNewPod(gjson.Parse(test.pod), want)
+		patch, err := podsize.PatchNewPod(gjson.Parse(test.pod), want)
 		got := string(patch)
 		if err != nil {
 			got = "error"

@@ -1,4 +1,4 @@
-package podplan_test
+package podsize_test
 
 import (
 	"slices"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/tuning/podsize"
 )
 
 const gi = 1 << 30
@@ -15,7 +16,7 @@ const gi = 1 << 30
 // the change.
 var (
 	owner = podplan.Resources{CPU: 1000, Memory: gi, MemoryLimit: 2 * gi}
-	want  = podplan.Sizes{"main": {CPU: 400, Memory: gi / 2, MemoryLimit: gi}}
+	want  = podsize.Sizes{"main": {CPU: 400, Memory: gi / 2, MemoryLimit: gi}}
 	done  = podplan.Resources{CPU: 400, Memory: gi / 2, MemoryLimit: gi}
 )
 
@@ -48,9 +49,9 @@ func TestResizePlanFollowsItsWish(t *testing.T) {
 	for _, test := range []struct {
 		reason  string
 		pods    []*podplan.Pod
-		want    podplan.Sizes
-		options podplan.ResizeOptions
-		refused podplan.Refusals
+		want    podsize.Sizes
+		options podsize.ResizeOptions
+		refused podsize.Refusals
 		changed string
 		counts  podplan.Resizing
 	}{
@@ -69,34 +70,34 @@ func TestResizePlanFollowsItsWish(t *testing.T) {
 			counts: podplan.Resizing{Pods: 1, Infeasible: 1, Message: "pod a: its requests are changed in place by vpa"}},
 		{reason: "somebody else has changed it to that", pods: []*podplan.Pod{pod("a", done, by("vpa"))},
 			counts: podplan.Resizing{Pods: 1, Resized: 1}},
-		{reason: "containers that nobody speaks of", pods: []*podplan.Pod{pod("a", owner)}, want: podplan.Sizes{"side": {CPU: 1}},
+		{reason: "containers that nobody speaks of", pods: []*podplan.Pod{pod("a", owner)}, want: podsize.Sizes{"side": {CPU: 1}},
 			counts: podplan.Resizing{Pods: 1, Resized: 1}},
 		{reason: "nothing is added", pods: []*podplan.Pod{pod("a", podplan.Resources{CPU: 400})}, counts: podplan.Resizing{Pods: 1, Resized: 1}},
 		{reason: "a limit of somebody else below the request", pods: []*podplan.Pod{pod("a", owner, limited(300))},
 			counts: podplan.Resizing{Pods: 1, Infeasible: 1,
 				Message: "pod a: its container main has a CPU limit below the request, which is not of the template"}},
-		{reason: "another class of service", pods: []*podplan.Pod{pod("a", guaranteed)}, want: podplan.Sizes{"main": {CPU: 500}},
+		{reason: "another class of service", pods: []*podplan.Pod{pod("a", guaranteed)}, want: podsize.Sizes{"main": {CPU: 500}},
 			counts: podplan.Resizing{Pods: 1, Infeasible: 1, Message: "pod a: the change would take it into another class of service"}},
-		{reason: "the class stays guaranteed", pods: []*podplan.Pod{pod("a", guaranteed)}, want: podplan.Sizes{"main": {CPU: 500, CPULimit: 500}},
+		{reason: "the class stays guaranteed", pods: []*podplan.Pod{pod("a", guaranteed)}, want: podsize.Sizes{"main": {CPU: 500, CPULimit: 500}},
 			changed: "a", counts: podplan.Resizing{Pods: 1, Waiting: 1}},
 		{reason: "an API server that does not lower memory limits", pods: []*podplan.Pod{pod("a", owner)},
-			options: podplan.ResizeOptions{KeepsMemoryLimits: true},
+			options: podsize.ResizeOptions{KeepsMemoryLimits: true},
 			counts: podplan.Resizing{Pods: 1, Infeasible: 1,
 				Message: "pod a: the API server cannot lower the memory limit of the container main in place again"}},
 		{reason: "... of a container that is restarted for it", pods: []*podplan.Pod{pod("a", owner, restarting)},
-			options: podplan.ResizeOptions{KeepsMemoryLimits: true},
+			options: podsize.ResizeOptions{KeepsMemoryLimits: true},
 			changed: "a", counts: podplan.Resizing{Pods: 1, Waiting: 1}},
 		{reason: "an API server that changes no pod", pods: []*podplan.Pod{pod("a", owner), pod("b", done)},
-			options: podplan.ResizeOptions{Unserved: true},
+			options: podsize.ResizeOptions{Unserved: true},
 			counts:  podplan.Resizing{Pods: 2, Resized: 1, Infeasible: 1, Message: "pod a: the API server does not serve pods/resize"}},
 		{reason: "a node that supports no changes", pods: []*podplan.Pod{pod("a", owner, unsupported), pod("b", owner)},
 			changed: "b", counts: podplan.Resizing{Pods: 2, Waiting: 1, Infeasible: 1,
 				Message: "pod a: its node does not support changes in place"}},
 		{reason: "what was refused is not asked for again", pods: []*podplan.Pod{pod("a", owner), pod("b", owner)},
-			refused: podplan.Refusals{"uid-a": {Containers: pod("a", done).Containers, Why: "too large"}},
+			refused: podsize.Refusals{"uid-a": {Containers: pod("a", done).Containers, Why: "too large"}},
 			changed: "b", counts: podplan.Resizing{Pods: 2, Waiting: 1, Infeasible: 1, Message: "pod a: too large"}},
 		{reason: "... but something else is", pods: []*podplan.Pod{pod("a", owner)},
-			refused: podplan.Refusals{"uid-a": {Containers: pod("a", owner).Containers, Why: "too large"}},
+			refused: podsize.Refusals{"uid-a": {Containers: pod("a", owner).Containers, Why: "too large"}},
 			changed: "a", counts: podplan.Resizing{Pods: 1, Waiting: 1}},
 		{reason: "restarts come one after the other", pods: []*podplan.Pod{pod("a", owner, restarting), pod("b", owner, restarting)},
 			changed: "a", counts: podplan.Resizing{Pods: 2, Waiting: 2,
@@ -114,7 +115,7 @@ func TestResizePlanFollowsItsWish(t *testing.T) {
 		if test.want == nil {
 			test.want = want
 		}
-		p := podplan.PlanResizes(&podplan.Fleet{Pods: test.pods, Own: "flyball"}, test.want, test.options, test.refused)
+		p := podsize.PlanResizes(&podplan.Fleet{Pods: test.pods, Own: "flyball"}, test.want, test.options, test.refused)
 		if got := names(p.Changes); got != test.changed || p.Resizing != test.counts {
 			t.Errorf("%s: %q are changed, %+v; want %q, %+v", test.reason, got, p.Resizing, test.changed, test.counts)
 		}
@@ -122,7 +123,7 @@ func TestResizePlanFollowsItsWish(t *testing.T) {
 		for _, c := range p.Changes {
 			c.Pod.Containers = c.Containers
 		}
-		again := podplan.PlanResizes(&podplan.Fleet{Pods: test.pods, Own: "flyball"}, test.want, test.options, test.refused)
+		again := podsize.PlanResizes(&podplan.Fleet{Pods: test.pods, Own: "flyball"}, test.want, test.options, test.refused)
 		for _, c := range p.Changes {
 			if strings.Contains(names(again.Changes), c.Pod.Name) {
 				t.Errorf("%s: pod %s is written twice", test.reason, c.Pod.Name)
@@ -151,13 +152,13 @@ func TestRestartsAreCounted(t *testing.T) {
 		{"no restart by that", []*podplan.Pod{pod("a", done, says(podplan.ResizeInProgress, ""))}, 0, false},
 	} {
 		f := &podplan.Fleet{Pods: test.pods, Own: "flyball"}
-		if p := podplan.PlanResizes(f, want, podplan.ResizeOptions{}, nil); p.Restarts != test.restarts || podplan.IsRestarting(f) != test.under {
-			t.Errorf("%s: %d restarts, %t", test.reason, p.Restarts, podplan.IsRestarting(f))
+		if p := podsize.PlanResizes(f, want, podsize.ResizeOptions{}, nil); p.Restarts != test.restarts || podsize.IsRestarting(f) != test.under {
+			t.Errorf("%s: %d restarts, %t", test.reason, p.Restarts, podsize.IsRestarting(f))
 		}
 	}
-	more := podplan.Sizes{"main": {Memory: 2 * gi}}
-	for memory, w := range map[bool]podplan.Sizes{false: want, true: more} {
-		if p := podplan.PlanResizes(&podplan.Fleet{Pods: []*podplan.Pod{pod("a", owner)}, Own: "flyball"}, w, podplan.ResizeOptions{},
+	more := podsize.Sizes{"main": {Memory: 2 * gi}}
+	for memory, w := range map[bool]podsize.Sizes{false: want, true: more} {
+		if p := podsize.PlanResizes(&podplan.Fleet{Pods: []*podplan.Pod{pod("a", owner)}, Own: "flyball"}, w, podsize.ResizeOptions{},
 			nil); p.MoreMemory != memory {
 			t.Errorf("%+v is more memory: %t", w, p.MoreMemory)
 		}
@@ -177,25 +178,25 @@ func TestGivingBackInTurn(t *testing.T) {
 	}{
 		{"no restart", []*podplan.Pod{pod("a", done), pod("b", done)}, "a b"},
 		{"one restart at a time", []*podplan.Pod{pod("a", done, restarting), pod("b", done, restarting), pod("c", done)}, "a c"},
-		{"one is given back, and not ready yet", []*podplan.Pod{pod("a", owner, restarting, since(podplan.ResizePatience)),
+		{"one is given back, and not ready yet", []*podplan.Pod{pod("a", owner, restarting, since(podsize.ResizePatience)),
 			pod("b", done, restarting)},
 			""},
 		{"one has still to be restarted", []*podplan.Pod{pod("a", owner, restarting, says(podplan.ResizeInProgress, "")),
 			pod("b", done, restarting)},
 			""},
-		{"one does not become ready", []*podplan.Pod{pod("a", owner, restarting, since(podplan.ResizePatience+time.Second)),
+		{"one does not become ready", []*podplan.Pod{pod("a", owner, restarting, since(podsize.ResizePatience+time.Second)),
 			pod("b", done, restarting)},
 			"b"},
 		{"who is not ready may be restarted", []*podplan.Pod{pod("a", done, restarting, since(time.Second)), pod("b", done, restarting)}, "a"},
 	} {
-		changes, _ := podplan.RestoreSizes(test.pods, podplan.Sizes{"main": owner}, podplan.ResizeOptions{}, nil)
-		if got := names(podplan.InTurn(test.pods, changes, now)); got != test.want {
+		changes, _ := podsize.RestoreSizes(test.pods, podsize.Sizes{"main": owner}, podsize.ResizeOptions{}, nil)
+		if got := names(podsize.InTurn(test.pods, changes, now)); got != test.want {
 			t.Errorf("%s: %q, want %q", test.reason, got, test.want)
 		}
 	}
 }
 
-func names(changes []podplan.ResizeChange) string {
+func names(changes []podsize.ResizeChange) string {
 	var all []string
 	for _, c := range changes {
 		all = append(all, c.Pod.Name)
@@ -205,24 +206,24 @@ func names(changes []podplan.ResizeChange) string {
 
 func TestGivingBack(t *testing.T) {
 	changed := pod("changed", done)
-	original := podplan.Sizes{"main": owner}
+	original := podsize.Sizes{"main": owner}
 	pods := []*podplan.Pod{pod("back", owner), changed, pod("grown", podplan.Resources{CPU: 2000, Memory: gi, MemoryLimit: 2 * gi}),
 		pod("moved", done, unsupported),
 		pod("other", podplan.Resources{CPU: 1, CPULimit: 1, Memory: gi, MemoryLimit: gi})}
-	refused := podplan.Refusals{"uid-grown": {Containers: pod("", owner).Containers, Why: "too large"}}
+	refused := podsize.Refusals{"uid-grown": {Containers: pod("", owner).Containers, Why: "too large"}}
 	const moved, other = "moved: its node does not support changes in place",
 		"other: its container main has a CPU limit below the request, which is not of the template"
 	for _, test := range []struct {
-		options    podplan.ResizeOptions
-		refused    podplan.Refusals
+		options    podsize.ResizeOptions
+		refused    podsize.Refusals
 		want, kept string
 	}{
-		{podplan.ResizeOptions{}, nil, "changed grown", moved + ", " + other},
-		{podplan.ResizeOptions{}, refused, "changed", "grown: too large, " + moved + ", " + other},
-		{podplan.ResizeOptions{Unserved: true}, nil, "", unserved("changed") + ", " + unserved("grown") + ", " + unserved("moved") + ", " +
+		{podsize.ResizeOptions{}, nil, "changed grown", moved + ", " + other},
+		{podsize.ResizeOptions{}, refused, "changed", "grown: too large, " + moved + ", " + other},
+		{podsize.ResizeOptions{Unserved: true}, nil, "", unserved("changed") + ", " + unserved("grown") + ", " + unserved("moved") + ", " +
 			unserved("other")},
 	} {
-		changes, kept := podplan.RestoreSizes(pods, original, test.options, test.refused)
+		changes, kept := podsize.RestoreSizes(pods, original, test.options, test.refused)
 		if names(changes) != test.want {
 			t.Errorf("%s are given back, want %s", names(changes), test.want)
 		}
@@ -235,7 +236,7 @@ func TestGivingBack(t *testing.T) {
 			}
 		}
 	}
-	if changes, _ := podplan.RestoreSizes([]*podplan.Pod{changed}, nil, podplan.ResizeOptions{}, nil); len(changes) > 0 {
+	if changes, _ := podsize.RestoreSizes([]*podplan.Pod{changed}, nil, podsize.ResizeOptions{}, nil); len(changes) > 0 {
 		t.Errorf("without a template: %+v", changes)
 	}
 }
@@ -256,23 +257,23 @@ func reasons(kept map[*podplan.Pod]string) string {
 // would
 // restart it.
 func TestRestoreRemovesCreatedFields(t *testing.T) {
-	original := podplan.Sizes{"main": owner}
+	original := podsize.Sizes{"main": owner}
 	for _, test := range []struct {
 		reason  string
 		edit    func(*podplan.Pod)
-		options podplan.ResizeOptions
+		options podsize.ResizeOptions
 		want    string
 	}{
-		{"in place", func(*podplan.Pod) {}, podplan.ResizeOptions{}, "a"},
-		{"an API server that cannot", func(*podplan.Pod) {}, podplan.ResizeOptions{Unserved: true}, ""},
-		{"an API server that cannot take a limit back", func(*podplan.Pod) {}, podplan.ResizeOptions{KeepsMemoryLimits: true}, ""},
-		{"it would restart", restarting, podplan.ResizeOptions{}, ""},
+		{"in place", func(*podplan.Pod) {}, podsize.ResizeOptions{}, "a"},
+		{"an API server that cannot", func(*podplan.Pod) {}, podsize.ResizeOptions{Unserved: true}, ""},
+		{"an API server that cannot take a limit back", func(*podplan.Pod) {}, podsize.ResizeOptions{KeepsMemoryLimits: true}, ""},
+		{"it would restart", restarting, podsize.ResizeOptions{}, ""},
 		{"it would restart, and was changed in place before", func(p *podplan.Pod) { restarting(p); p.Resize.By = "flyball" },
-			podplan.ResizeOptions{},
+			podsize.ResizeOptions{},
 			"a"},
 	} {
 		p := pod("a", done, func(p *podplan.Pod) { p.Resize.Made = true }, test.edit)
-		changes, kept := podplan.RestoreSizes([]*podplan.Pod{p}, original, test.options, nil)
+		changes, kept := podsize.RestoreSizes([]*podplan.Pod{p}, original, test.options, nil)
 		if got := names(changes); got != test.want || (kept[p] == "") != (test.want != "") {
 			t.Errorf("%s: %q, kept because %q", test.reason, got, kept[p])
 		}
@@ -299,7 +300,7 @@ func TestBoostsEnd(t *testing.T) {
 		pod("restarting", owner, boosted("Ready main=500/1000", func(p *podplan.Pod) { p.Containers[0].RestartsForCPU = true })),
 		pod("usual", owner),
 	}
-	changes, next := podplan.EndBoosts(&podplan.Fleet{Pods: pods, Own: "flyball"}, now, podplan.ResizeOptions{}, nil)
+	changes, next := podsize.EndBoosts(&podplan.Fleet{Pods: pods, Own: "flyball"}, now, podsize.ResizeOptions{}, nil)
 	got := map[string]podplan.Resources{}
 	for _, c := range changes {
 		got[c.Pod.Name] = c.Containers[0].Resources
@@ -310,13 +311,13 @@ func TestBoostsEnd(t *testing.T) {
 	if len(got) != len(want) || got["ready"] != want["ready"] || got["over"] != want["over"] || next != time.Unix(1010, 0) {
 		t.Errorf("%+v, the next at %s", got, next)
 	}
-	plan := podplan.PlanResizes(&podplan.Fleet{Pods: pods[1:2], Own: "flyball"}, podplan.Sizes{"main": {CPU: 500}}, podplan.ResizeOptions{},
+	plan := podsize.PlanResizes(&podplan.Fleet{Pods: pods[1:2], Own: "flyball"}, podsize.Sizes{"main": {CPU: 500}}, podsize.ResizeOptions{},
 		nil)
 	if len(plan.Changes) > 0 || plan.Waiting != 1 || plan.Message != "pod starting: it has more CPU for its start" {
 		t.Errorf("a pod that starts is changed: %+v", plan)
 	}
-	plan = podplan.PlanResizes(&podplan.Fleet{Pods: pods[1:2], Own: "flyball"}, podplan.Sizes{"main": {CPU: 500, Memory: 2 * gi}},
-		podplan.ResizeOptions{}, nil)
+	plan = podsize.PlanResizes(&podplan.Fleet{Pods: pods[1:2], Own: "flyball"}, podsize.Sizes{"main": {CPU: 500, Memory: 2 * gi}},
+		podsize.ResizeOptions{}, nil)
 	if len(plan.Changes) != 1 || plan.Changes[0].Containers[0].Memory != 2*gi {
 		t.Errorf("a pod that is killed for lack of memory before it is ready gets none: %+v", plan)
 	}

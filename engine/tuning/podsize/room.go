@@ -1,4 +1,4 @@
-package podplan
+package podsize
 
 import (
 	"encoding/json"

@@ -1,11 +1,11 @@
-package podplan_test
+package podsize_test
 
 import (
 	"strings"
 	"testing"
 
 	"flyball.dev/flyball/engine/podplan"
-
+	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -78,7 +78,7 @@ func TestRangesAndQuotasBoundTemplates(t *testing.T) {
 			t.Errorf("%s: %q, want %q", test.reason, why, test.why)
 		}
 	}
-	if why := (podplan.Room{}).RefusesTemplate(twice, nil); why != "" {
+	if why := (podsize.Room{}).RefusesTemplate(twice, nil); why != "" {
 		t.Errorf("without bounds: %q", why)
 	}
 }
