@@ -12,6 +12,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/pods/loop"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -32,41 +33,34 @@ func (l *Loop) clean(ctx context.Context, ref workload.Ref) error {
 		if !unclaimed || wait > 0 {
 			continue
 		}
-		failures = append(failures, l.cleanGroup(ctx, pods))
+		failures = append(failures, l.cleanGroup(ctx, group, pods))
 	}
 	err := errors.Join(failures...)
-	if err != nil && !errors.Is(err, apply.ErrBehind) {
+	if err != nil {
 		l.log.Info("Failed to remove deletion costs; will retry", "target", ref.String(), "reason", err.Error())
 	}
 	return err
 }
 
 // cleanGroup removes the costs of one owner's pods. It returns the error of the first failed pod.
-func (l *Loop) cleanGroup(ctx context.Context, pods []*podplan.Pod) error {
+func (l *Loop) cleanGroup(ctx context.Context, group workload.Ref, pods []*podplan.Pod) error {
 	changes := make([]podplan.Change, len(pods))
 	for i, p := range pods {
 		changes[i].Pod = p
 	}
 	now := l.clock.Now()
 	l.written.sortRefusedIn(changes, now)
-	var failures []error
-	for _, c := range changes {
+	_, err := loop.Each(l.base, group, nil, l.clock.Now, changes, func(c podplan.Change) error {
 		err := l.write(ctx, workload.Policy{}, c.Pod, nil)
 		if err == nil {
-			continue
+			return nil
 		}
-		failures = append(failures, fmt.Errorf("remove the deletion cost of %s/%s: %w", c.Pod.Namespace, c.Pod.Name, err))
 		if !errors.Is(err, apply.ErrBehind) {
 			l.written.refuse(c.Pod, now, err)
 		}
-		if len(failures) == failuresAtMost {
-			break
-		}
-	}
-	if len(failures) == 0 {
-		return nil
-	}
-	return failures[0]
+		return fmt.Errorf("remove the deletion cost of %s/%s: %w", c.Pod.Namespace, c.Pod.Name, err)
+	})
+	return err
 }
 
 // isUnclaimed reports whether no claim keeps the costs of an owner's pods. wait is the time for which the costs must
@@ -96,11 +90,8 @@ type ownership struct {
 
 func (l *Loop) stakesIn(group workload.Ref) ownership {
 	snapshot := l.world.Snapshot()
-	above, sure := l.members.Above(group)
-	s := ownership{chain: append([]workload.Ref{group}, above...)}
-	if !sure {
-		s.unknown = fmt.Sprintf("the owner of %s is not known yet", s.chain[len(s.chain)-1])
-	}
+	var s ownership
+	s.chain, s.unknown = l.base.Chain(group)
 	// an unreadable policy keeps its costs
 	broken := snapshot.HasBroken(group.Namespace, func(p *world.Policy) bool { return p.PodOrderer != nil })
 	for _, ref := range s.chain {
@@ -165,9 +156,7 @@ func (l *Loop) ChangedOn(gk schema.GroupKind) int {
 
 // costedGroups returns the direct owners, in a namespace or all, of pods with a cost of Flyball.
 func (l *Loop) costedGroups(namespace string) []workload.Ref {
-	return slices.DeleteFunc(l.members.Costed(), func(ref workload.Ref) bool {
-		return namespace != "" && ref.Namespace != namespace || len(l.members.CostedPods(ref)) == 0
-	})
+	return loop.GroupsIn(l.members.Costed(), namespace, l.members.CostedPods)
 }
 
 // Leftover implements target.Actuator: costs may still have to be removed.
@@ -175,11 +164,8 @@ func (l *Loop) Leftover(p *world.Policy) string {
 	if p.PodOrderer == nil {
 		return ""
 	}
-	if _, known := l.members.Fleet(workload.Ref{}); !known {
-		if why := l.members.Trouble(); why != "" {
-			return "the pods are not known, so deletion costs cannot be removed: " + why
-		}
-		return "the pods are not known yet"
+	if why := l.base.Unread("deletion costs cannot be removed"); why != "" {
+		return why
 	}
 	var left []*podplan.Pod
 	unknown := ""

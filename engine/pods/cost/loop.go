@@ -14,14 +14,12 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
-	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/podplan"
-	"flyball.dev/flyball/engine/pods"
+	"flyball.dev/flyball/engine/pods/loop"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/workers"
@@ -31,31 +29,18 @@ import (
 
 // Members returns the pods of targets.
 type Members interface {
-	// Observe adds a listener to later changes of pods.
-	Observe(l pods.Listener)
+	loop.Members
 	// Need starts watches of pods and of nodes with the given labels; Drop ends them.
 	Need(ctx context.Context, labels []string) error
 	Drop()
-	// Fleet returns the active pods of a target; false: not everything is known yet.
-	Fleet(ref workload.Ref) (*podplan.Fleet, bool)
 	// Costed returns all owners, direct and indirect, of pods with a cost of Flyball. CostedPods returns the pods with
-	// such a cost that an object owns directly, finished pods included. Groups returns the direct owners of the pods
-	// below a target. Above returns the owners of an object; sure is true if there can be no others.
+	// such a cost that an object owns directly, finished pods included.
 	Costed() []workload.Ref
 	CostedPods(ref workload.Ref) []*podplan.Pod
-	Groups(ref workload.Ref) []workload.Ref
-	Above(ref workload.Ref) (refs []workload.Ref, sure bool)
 	// Look looks up the owner of an object again. Refresh looks up the owners of all objects again, after more kinds
 	// have become known.
 	Look(ref workload.Ref)
 	Refresh()
-	// Trouble returns why not everything is known.
-	Trouble() string
-}
-
-// Writer sends patches.
-type Writer interface {
-	Apply(ctx context.Context, resource schema.GroupVersionResource, obj *workload.Object, patch *workload.Patch) (apply.Outcome, error)
 }
 
 // Callbacks is notified of the results for targets.
@@ -68,29 +53,19 @@ type Callbacks struct {
 	Fault func()
 }
 
-// Keeper protects adapters from deletion.
-type Keeper interface {
-	// PutFinalizer adds the finalizer to the adapter of a kind, so the adapter stays until everything is restored.
-	PutFinalizer(ctx context.Context, k *decide.Kind) error
-}
-
-const (
-	// parallel is the number of targets worked on at once.
-	parallel = 4
-	// calm is the pause of a target after a change, so that simultaneous changes are planned together.
-	calm = 500 * time.Millisecond
-)
+// calm is the pause of a target after a change, so that simultaneous changes are planned together.
+const calm = 500 * time.Millisecond
 
 // Loop keeps the deletion costs of pods up to date.
 type Loop struct {
+	base *loop.Loop
 	// clock is the clock for pods: the cluster's time, even if policies are decided at another time.
 	clock    clock.PassiveClock
 	log      logr.Logger
 	world    *world.World
 	members  Members
-	writer   Writer
 	audience Callbacks
-	keeper   Keeper
+	keeper   loop.Keeper
 	metrics  *Metrics
 
 	queue   workqueue.TypedRateLimitingInterface[workload.Ref]
@@ -102,10 +77,10 @@ type Loop struct {
 }
 
 // New returns a Loop. It observes the world from now on, and works after Run.
-func New(w *world.World, m Members, writer Writer, a Callbacks, k Keeper, metrics *Metrics, log logr.Logger) *Loop {
+func New(w *world.World, m Members, writer loop.Writer, a Callbacks, k loop.Keeper, metrics *Metrics, log logr.Logger) *Loop {
+	base := loop.New(m, writer, calm)
 	l := &Loop{
-		clock: clock.RealClock{}, log: log, world: w, members: m, writer: writer, audience: a, keeper: k, metrics: metrics,
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[workload.Ref](time.Second, time.Minute)),
+		base: base, clock: clock.RealClock{}, log: log, world: w, members: m, audience: a, keeper: k, metrics: metrics, queue: base.Queue,
 		needs: make(chan struct{}, 1), book: newBook(), written: newWritten(),
 	}
 	m.Observe(l)
@@ -124,7 +99,7 @@ func (l *Loop) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { l.followNeeds(ctx) })
 	wg.Go(func() { l.age(ctx) })
-	workers.Loop{Queue: l.queue, Process: l.process, Fault: l.fault, Log: l.log}.Run(ctx, parallel)
+	l.base.Run(ctx, l.process, l.fault, l.log)
 	wg.Wait()
 	l.members.Drop()
 }
@@ -154,28 +129,20 @@ func (l *Loop) queueBelow(ref workload.Ref) {
 	for _, group := range l.members.Groups(ref) {
 		l.queue.Add(group)
 		between, _ := l.members.Above(group)
-		for _, ref := range between {
-			l.queue.Add(ref)
-		}
+		l.base.Add(between...)
 	}
 }
 
 // MembersChanged implements members.Listener.
 func (l *Loop) MembersChanged(refs []workload.Ref) {
-	for _, ref := range refs {
-		l.queue.AddAfter(ref, calm)
-	}
+	l.base.Calm(refs...)
 	if l.leaving.Load() {
 		workers.Poke(l.needs)
 	}
 }
 
 // MembersSettled implements members.Listener.
-func (l *Loop) MembersSettled() {
-	for _, ref := range append(l.book.claimed(), l.members.Costed()...) {
-		l.queue.Add(ref)
-	}
-}
+func (l *Loop) MembersSettled() { l.base.Add(append(l.book.claimed(), l.members.Costed()...)...) }
 
 // unknownRetry is the pause before the reason for unknown pods is reported again.
 const unknownRetry = 5 * time.Second

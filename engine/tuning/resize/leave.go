@@ -10,6 +10,7 @@ import (
 
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/pods/loop"
 	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -106,11 +107,8 @@ type ownership struct {
 
 func (l *Loop) ownershipIn(group workload.Ref) ownership {
 	snapshot := l.world.Snapshot()
-	above, sure := l.members.Above(group)
-	s := ownership{chain: append([]workload.Ref{group}, above...)}
-	if !sure {
-		s.unknown = fmt.Sprintf("the owner of %s is not known yet", s.chain[len(s.chain)-1])
-	}
+	var s ownership
+	s.chain, s.unknown = l.base.Chain(group)
 	broken := snapshot.HasBroken(group.Namespace, func(p *world.Policy) bool { return p.Tuner != nil }) // pods stay as they are
 	for _, ref := range s.chain {
 		known, adapted := snapshot.AdaptedKind(ref.GroupKind)
@@ -209,9 +207,7 @@ func (l *Loop) mayBeOwed(group workload.Ref) bool {
 
 // groups returns the direct owners of pods that Flyball has changed in place, in a namespace or in all.
 func (l *Loop) groups(namespace string) []workload.Ref {
-	return slices.DeleteFunc(l.members.Resized(), func(ref workload.Ref) bool {
-		return namespace != "" && ref.Namespace != namespace || len(l.members.ResizedPods(ref)) == 0
-	})
+	return loop.GroupsIn(l.members.Resized(), namespace, l.members.ResizedPods)
 }
 
 // Leftover implements target.Actuator.
@@ -219,11 +215,8 @@ func (l *Loop) Leftover(p *world.Policy) string {
 	if p.Tuner == nil {
 		return ""
 	}
-	if _, known := l.members.Fleet(workload.Ref{}); !known {
-		if why := l.members.Trouble(); why != "" {
-			return "the pods are not known, so pods changed in place cannot be restored: " + why
-		}
-		return "the pods are not known yet"
+	if why := l.base.Unread("pods changed in place cannot be restored"); why != "" {
+		return why
 	}
 	count, why := 0, ""
 	for _, group := range l.groups(p.ID.Namespace) {

@@ -14,14 +14,12 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
-	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/podplan"
-	"flyball.dev/flyball/engine/pods"
+	"flyball.dev/flyball/engine/pods/loop"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/tuning/podsize"
@@ -33,30 +31,11 @@ import (
 
 // Members returns the pods of targets.
 type Members interface {
-	// Observe adds a listener to later changes of pods.
-	Observe(l pods.Listener)
-	// Fleet returns the active pods of a target, or false while they are not fully known.
-	Fleet(ref workload.Ref) (*podplan.Fleet, bool)
+	loop.Members
 	// Resized returns the owners, at any distance, of pods that Flyball has changed in place. ResizedPods returns the
-	// changed pods with the given direct owner. Groups returns the direct owners of the pods below a target. Above
-	// returns the owners of an object; sure is true if there can be no others.
+	// changed pods with the given direct owner.
 	Resized() []workload.Ref
 	ResizedPods(ref workload.Ref) []*podplan.Pod
-	Groups(ref workload.Ref) []workload.Ref
-	Above(ref workload.Ref) (refs []workload.Ref, sure bool)
-	// Trouble returns the reason why pods are not fully known.
-	Trouble() string
-}
-
-// Writer sends patches.
-type Writer interface {
-	Apply(ctx context.Context, resource schema.GroupVersionResource, obj *workload.Object, patch *workload.Patch) (apply.Outcome, error)
-}
-
-// Keeper keeps an adapter from being deleted.
-type Keeper interface {
-	// PutFinalizer keeps the adapter of a kind from being deleted while pods must still be restored through it.
-	PutFinalizer(ctx context.Context, k *decide.Kind) error
 }
 
 // Turns limits how many targets of a policy restart pods at the same time.
@@ -85,8 +64,6 @@ type Options struct {
 }
 
 const (
-	// parallel is the number of targets worked on at once.
-	parallel = 4
 	// calm is the delay after a change of a target's pods, so changes at the same time are planned together.
 	calm = 250 * time.Millisecond
 	// writesPerSecond limits the pods changed in a second, over all targets, and so paces the work of nodes.
@@ -98,11 +75,11 @@ const (
 
 // Loop changes pods in place.
 type Loop struct {
+	base    *loop.Loop
 	opts    Options
 	world   *world.World
 	members Members
-	writer  Writer
-	keeper  Keeper
+	keeper  loop.Keeper
 	metrics *Metrics
 	budget  *workers.Budget
 	queue   workqueue.TypedRateLimitingInterface[workload.Ref]
@@ -158,13 +135,13 @@ func (n *Note) Waits() string {
 }
 
 // New returns a Loop. It observes the world from now on, and works once it runs.
-func New(w *world.World, m Members, writer Writer, k Keeper, metrics *Metrics, opts Options) *Loop {
+func New(w *world.World, m Members, writer loop.Writer, k loop.Keeper, metrics *Metrics, opts Options) *Loop {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
+	base := loop.New(m, writer, calm)
 	l := &Loop{
-		opts: opts, world: w, members: m, writer: writer, keeper: k, metrics: metrics, budget: workers.NewBudget(writesPerSecond),
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[workload.Ref](time.Second, time.Minute)),
+		base: base, opts: opts, world: w, members: m, keeper: k, metrics: metrics, budget: workers.NewBudget(writesPerSecond), queue: base.Queue,
 		watch: clock.RealClock{}, claimed: map[workload.Ref]struct{}{}, notes: map[workload.Ref]Note{}, failures: map[workload.Ref]string{},
 		refused: map[workload.Ref]map[string]refusal{}, keeping: map[workload.Ref]map[string]keeping{},
 	}
@@ -181,7 +158,7 @@ func (l *Loop) Run(ctx context.Context) {
 	for p := range l.world.Snapshot().Policies {
 		l.begin(p)
 	}
-	workers.Loop{Queue: l.queue, Process: l.process, Fault: l.fault, Log: l.opts.Log}.Run(ctx, parallel)
+	l.base.Run(ctx, l.process, l.fault, l.opts.Log)
 }
 
 // Decided implements target.Actuator.
@@ -211,11 +188,7 @@ func claimOf(p workload.Plan) (workload.Claim[int64], bool) {
 }
 
 // MembersChanged implements members.Listener.
-func (l *Loop) MembersChanged(refs []workload.Ref) {
-	for _, ref := range refs {
-		l.queue.AddAfter(ref, calm)
-	}
-}
+func (l *Loop) MembersChanged(refs []workload.Ref) { l.base.Calm(refs...) }
 
 // MembersSettled implements members.Listener.
 func (l *Loop) MembersSettled() { l.queueAll() }
@@ -251,9 +224,7 @@ func (l *Loop) queueAll() {
 		refs = append(refs, ref)
 	}
 	l.mu.Unlock()
-	for _, ref := range append(refs, l.members.Resized()...) {
-		l.queue.Add(ref)
-	}
+	l.base.Add(append(refs, l.members.Resized()...)...)
 }
 
 // fault records a panic.

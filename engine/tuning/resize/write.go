@@ -7,10 +7,10 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/pods/loop"
 	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -18,50 +18,29 @@ import (
 // subresource is the subresource of pods for changes of resources in place.
 const subresource = "resize"
 
-var podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
-
-// failuresAtMost is the number of failed writes after which the rest of a plan waits for the next try.
-const failuresAtMost = 3
-
 // writeAll writes as many changes as the budget permits. It returns the number of successful changes and of permanently
 // refused changes, and records the refusals. The error is the first other failure.
 func (l *Loop) writeAll(ctx context.Context, ref workload.Ref, id workload.Policy, changes []podsize.ResizeChange) (done, refused int,
 	err error) {
-	var failures []error
-	for _, c := range changes {
-		if wait := l.budget.Take(l.watch.Now()); wait > 0 {
-			l.queue.AddAfter(ref, wait)
-			break
-		}
+	_, err = loop.Each(l.base, ref, l.budget, l.watch.Now, changes, func(c podsize.ResizeChange) error {
 		err := l.write(ctx, id, c)
 		switch why := whyNever(err); {
 		case err == nil:
 			done++
-		case errors.Is(err, apply.ErrBehind): // the watch brings the present pod
-			l.queue.AddAfter(ref, calm)
-		case why != "":
+		case !errors.Is(err, apply.ErrBehind) && why != "":
 			refused++
 			l.refuse(ref, c, why)
-		default:
-			failures = append(failures, err)
+			return nil
 		}
-		if len(failures) == failuresAtMost {
-			break
-		}
-	}
-	if len(failures) > 0 {
-		return done, refused, failures[0]
-	}
-	return done, refused, nil
+		return err
+	})
+	return done, refused, err
 }
 
 // write changes one pod in place, if it is unchanged since it was read.
 func (l *Loop) write(ctx context.Context, id workload.Policy, c podsize.ResizeChange) error {
-	obj := &workload.Object{Namespace: c.Pod.Namespace, Name: c.Pod.Name, ResourceVersion: c.Pod.Version}
-	result, err := l.writer.Apply(ctx, podResource, obj, &workload.Patch{Type: types.StrategicMergePatchType, Subresource: subresource,
-		Body: patchOf(c)})
+	result, err := l.base.Write(ctx, c.Pod, &workload.Patch{Type: types.StrategicMergePatchType, Subresource: subresource, Body: patchOf(c)})
 	l.metrics.wrote(id, string(result))
-	err = result.PodError(err)
 	if errors.Is(err, apply.ErrUndone) {
 		return fmt.Errorf("change pod %s/%s in place: %w", c.Pod.Namespace, c.Pod.Name, err)
 	}
