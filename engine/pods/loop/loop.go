@@ -71,7 +71,8 @@ func New(m Members, w Writer, calm time.Duration) *Loop {
 
 // Run calls process for queued targets until the context ends, and fault after a panic. A target whose process returns an
 // error is queued again after a growing pause.
-func (l *Loop) Run(ctx context.Context, process func(context.Context, workload.Ref) error, fault func(workload.Ref, error), log logr.Logger) {
+func (l *Loop) Run(ctx context.Context, process func(context.Context, workload.Ref) error, fault func(workload.Ref, error),
+	log logr.Logger) {
 	workers.Loop{Queue: l.Queue, Process: process, Fault: fault, Log: log}.Run(ctx, parallel)
 }
 
@@ -102,7 +103,8 @@ func (l *Loop) Write(ctx context.Context, pod *podplan.Pod, patch *workload.Patc
 // Each calls write for each change of a target, or of an owner, while the budget permits; nil: always. The target is queued
 // for the rest, whose number is left. It is also queued if a pod has changed since it was read, and the watch brings the
 // present pod. The error is the first of other failures.
-func Each[C any](l *Loop, ref workload.Ref, budget *workers.Budget, now func() time.Time, changes []C, write func(C) error) (left int, err error) {
+func Each[C any](l *Loop, ref workload.Ref, budget *workers.Budget, now func() time.Time, changes []C,
+	write func(C) error) (left int, err error) {
 	failures := 0
 	for i, c := range changes {
 		if budget != nil {

@@ -112,7 +112,8 @@ func PlanResizes(f *podplan.Fleet, want Sizes, o ResizeOptions, refused Refusals
 // RestoreSizes returns the changes that restore pods to the requests of their template. A pod stays as it is until its
 // replacement if the API server would refuse the change, or if the pod was created with other requests and would be
 // restarted; kept lists the reasons of the pods that stay.
-func RestoreSizes(pods []*podplan.Pod, original Sizes, o ResizeOptions, refused Refusals) (changes []ResizeChange, kept map[*podplan.Pod]string) {
+func RestoreSizes(pods []*podplan.Pod, original Sizes, o ResizeOptions, refused Refusals) (changes []ResizeChange,
+	kept map[*podplan.Pod]string) {
 	kept = map[*podplan.Pod]string{}
 	for _, pod := range pods {
 		c := changeOf(pod, original)
