@@ -38,6 +38,14 @@ demo: ## Show a week of schedules in a few minutes, on a local control plane (or
 test: ## Run every test: unit, property, integration on a real API server, samples.
 	@test/run.sh
 
+# The projects that make test-controllers tries, folders of test/controllers. Empty: all.
+ONLY     ?=
+
+.PHONY: test-controllers
+test-controllers: ## Let kinds sleep for three nights beside the real controllers of ONLY="jobset ..." (all), and write adapters/tried.yaml; minutes each.
+	@$(GO) run -trimpath ./test/controllers $(ONLY)
+	@$(GO) run ./docs/generate
+
 # make unit tries each property with 25 inputs, make test with 100. Memory is there and processors are short, so garbage is
 # collected less often than by default.
 .PHONY: unit

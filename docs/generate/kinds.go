@@ -19,8 +19,9 @@ const (
 	kindsEnd   = "<!-- End of the list of kinds. -->\n"
 )
 
-// writeKinds writes the page of the library's kinds into a directory, and their list into README.md.
-func writeKinds(dir, readme string) error {
+// writeKinds writes the page of the library's kinds into a directory, and their list into README.md. trials is the file with the controllers
+// that the kinds were tried with.
+func writeKinds(dir, readme, trials string) error {
 	library, err := adapters.All()
 	if err != nil {
 		return err
@@ -28,7 +29,11 @@ func writeKinds(dir, readme string) error {
 	slices.SortStableFunc(library, func(a, b v1alpha1.Adapter) int {
 		return cmp.Or(cmp.Compare(a.Spec.Target.Group, b.Spec.Target.Group), cmp.Compare(a.Spec.Target.Kind, b.Spec.Target.Kind))
 	})
-	page, err := kindsPage(library)
+	tried, err := adapters.ReadTrials(trials)
+	if err != nil {
+		return err
+	}
+	page, err := kindsPage(library, tried)
 	if err != nil {
 		return err
 	}
@@ -58,9 +63,9 @@ func kindsLine(library []v1alpha1.Adapter) string {
 }
 
 // kindsPage returns docs/kinds.md.
-func kindsPage(library []v1alpha1.Adapter) (string, error) {
+func kindsPage(library []v1alpha1.Adapter, tried map[string]adapters.Trial) (string, error) {
 	var text strings.Builder
-	fmt.Fprintf(&text, kindsIntroduction, len(library))
+	fmt.Fprintf(&text, kindsIntroduction, len(library), len(tried))
 	group := "-"
 	for i := range library {
 		a := &library[i]
@@ -77,7 +82,7 @@ func kindsPage(library []v1alpha1.Adapter) (string, error) {
 			can)
 		text.WriteString("| | |\n|---|---|\n")
 		for _, row := range [][2]string{
-			{"Asleep", asleep(&a.Spec)}, {"Left alone", unable(a.Spec.Unable)},
+			{"Tried with", triedWith(tried[a.Name])}, {"Asleep", asleep(&a.Spec)}, {"Left alone", unable(a.Spec.Unable)},
 			{"Held", variants(a.Spec.Hold)}, {"Bounds", bounds(a.Spec.Bounds)}, {"Settled", settled(a.Spec.Ready)},
 		} {
 			if row[1] != "" {
@@ -87,6 +92,14 @@ func kindsPage(library []v1alpha1.Adapter) (string, error) {
 	}
 	text.WriteString(kindsLeftOut)
 	return text.String(), nil
+}
+
+// triedWith returns the controllers of a trial. The zero value means no trial.
+func triedWith(t adapters.Trial) string {
+	if t.With == "" {
+		return "by its schema only"
+	}
+	return t.With + ", " + t.Date
 }
 
 // source returns the path of the adapter's file, below the root of the repository.
@@ -222,7 +235,8 @@ tests. Comments in an adapter's file give reasons and the operator's behaviour. 
 your own, see [Adapters](adapters.md).
 
 **Asleep** are the fields written for sleep, **held** the fields of a hold, and an object is **settled** once the predicates hold.
-Waking restores every field exactly.
+Waking restores every field exactly. **Tried with** names the release beside whose real controllers objects of the kind slept for three nights
+(%d kinds, ` + "`make test-controllers`" + `).
 `
 
 const kindsLeftOut = `

@@ -20,7 +20,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(1)
 	}
-	if err := writeKinds("docs", "README.md"); err != nil {
+	if err := writeKinds("docs", "README.md", filepath.Join("adapters", "tried.yaml")); err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(1)
 	}

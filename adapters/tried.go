@@ -1,0 +1,55 @@
+package adapters
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"sigs.k8s.io/yaml"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+)
+
+// Trial says that an adapter was tried without a fault for three nights beside the controllers that act on its kind.
+type Trial struct {
+	// With is the project and its version.
+	With string `json:"with"`
+	// Date is the day, YYYY-MM-DD.
+	Date string `json:"date"`
+	// Adapter is the digest of the adapter that was tried.
+	Adapter string `json:"adapter"`
+}
+
+// ReadTrials reads a table of trials, by the name of the adapter.
+func ReadTrials(file string) (map[string]Trial, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the trials: %w", err)
+	}
+	table := map[string]Trial{}
+	if err := yaml.UnmarshalStrict(text, &table); err != nil {
+		return nil, fmt.Errorf("decode %s: %w", file, err)
+	}
+	return table, nil
+}
+
+// WriteTrials writes a table of trials.
+func WriteTrials(file string, table map[string]Trial) error {
+	text, err := yaml.Marshal(table)
+	if err != nil {
+		return fmt.Errorf("encode the trials: %w", err)
+	}
+	return os.WriteFile(file, append([]byte("# Written by make test-controllers.\n"), text...), 0o644)
+}
+
+// Digest returns a digest of the meaning of an adapter: comments and layout of its file do not count.
+func Digest(a *v1alpha1.Adapter) (string, error) {
+	text, err := json.Marshal(a.Spec)
+	if err != nil {
+		return "", fmt.Errorf("encode the adapter %s: %w", a.Name, err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:6]), nil
+}

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"flyball.dev/flyball/test/harness"
+	"flyball.dev/flyball/test/local"
+)
+
+var noon = time.Date(2037, 5, 11, 12, 0, 0, 0, time.UTC)
+
+// calm is the time without changes in which no pod may come back.
+const calm = 20 * time.Second
+
+type run struct {
+	env       *harness.Env
+	project   *project
+	manager   *manager
+	scenarios []*scenario
+}
+
+// nights tries the kinds of a project for three nights on a control plane.
+func (p *project) nights(ctx context.Context, root string) (_ []*scenario, err error) {
+	env, err := harness.Up(ctx, local.Options{Level: cmp.Or(p.Level, local.LevelWorkloads)})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, env.Cluster.Stop()) }()
+	if err := p.prepare(ctx, env); err != nil {
+		return nil, err
+	}
+	defer p.stop()
+	if err := env.InstallAdapters(ctx); err != nil {
+		return nil, err
+	}
+	r := &run{env: env, project: p}
+	for _, kind := range p.Kinds {
+		files, err := filepath.Glob(filepath.Join(root, "adapters", kind, "real", "*.yaml"))
+		if err != nil || len(files) == 0 {
+			return nil, fmt.Errorf("find the manifests of %s: %d files, %w", kind, len(files), err)
+		}
+		for _, file := range files {
+			if err := r.add(ctx, file, fmt.Sprintf("real-%d", len(r.scenarios)+1)); err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+		}
+	}
+	if r.manager, err = startManager(env.Cluster.Kubeconfig, noon); err != nil {
+		return nil, err
+	}
+	defer func() { r.manager.kill() }()
+	r.each(func(s *scenario) error { return r.remember(ctx, s) })
+	for _, night := range []func(context.Context) error{r.killed, r.edited, r.late} {
+		if !slices.ContainsFunc(r.scenarios, func(s *scenario) bool { return s.fault == nil }) {
+			break
+		}
+		if err := night(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return r.scenarios, nil
+}
+
+// killed is a night in which Flyball is killed in mid-transition and asleep.
+func (r *run) killed(ctx context.Context) error {
+	dusk, since := noon.Add(9*time.Hour), time.Now()
+	if err := errors.Join(r.manager.set(dusk), r.restart(dusk)); err != nil {
+		return err
+	}
+	r.fall(ctx, since)
+	if err := r.restart(dusk); err != nil {
+		return err
+	}
+	r.calm(ctx)
+	since = time.Now()
+	err := r.manager.set(noon.Add(21 * time.Hour))
+	r.rise(ctx, since)
+	return err
+}
+
+// edited is a night in which owners edit their objects. The project's programs are down when Flyball wakes the objects.
+func (r *run) edited(ctx context.Context) error {
+	since := time.Now()
+	if err := r.manager.set(noon.Add(33 * time.Hour)); err != nil {
+		return err
+	}
+	r.fall(ctx, since)
+	r.each(func(s *scenario) error { return r.patch(ctx, s) })
+	r.calm(ctx)
+	r.project.stop()
+	if err := r.manager.set(noon.Add(45 * time.Hour)); err != nil {
+		return err
+	}
+	// With its webhooks away, a write may have to wait.
+	_ = harness.Poll(ctx, calm, func() error {
+		for _, s := range r.scenarios {
+			if now, err := r.look(ctx, s); err != nil || now.asleep && s.fault == nil {
+				return errors.Join(err, errors.New("asleep"))
+			}
+		}
+		return nil
+	})
+	since = time.Now()
+	err := r.project.start(r.env.Cluster.Kubeconfig)
+	r.rise(ctx, since)
+	return err
+}
+
+// late is a night after which Flyball is away at dawn.
+func (r *run) late(ctx context.Context) error {
+	since := time.Now()
+	if err := r.manager.set(noon.Add(57 * time.Hour)); err != nil {
+		return err
+	}
+	r.fall(ctx, since)
+	r.calm(ctx)
+	since = time.Now()
+	err := r.restart(noon.Add(69 * time.Hour))
+	r.rise(ctx, since)
+	return err
+}
+
+// restart kills the manager and starts another at an instant.
+func (r *run) restart(at time.Time) (err error) {
+	r.manager.kill()
+	r.manager, err = startManager(r.env.Cluster.Kubeconfig, at)
+	return err
+}
+
+// remember keeps the owners' wishes and the number of pods, once the pods are there.
+func (r *run) remember(ctx context.Context, s *scenario) error {
+	hasPods := s.objects[0].GetAnnotations()["pods"] != "none"
+	last, err := -1, error(nil)
+	if err := harness.PollEvery(ctx, time.Second, patience, func() error {
+		now, err := r.look(ctx, s)
+		if err == nil && (now.able == 0 && hasPods || now.bound != now.able || now.able != last ||
+			!now.settled && !s.adapter.Spec.RunsToCompletion) {
+			err = fmt.Errorf("%d of %d pods, settled %t", now.able, now.bound, now.settled)
+		}
+		last = now.able
+		return err
+	}); err != nil {
+		return err
+	}
+	s.pods = last
+	s.owners, err = r.wanted(ctx, s)
+	return err
+}
+
+// fall waits until the pods of all objects are gone.
+func (r *run) fall(ctx context.Context, since time.Time) {
+	r.each(func(s *scenario) error {
+		return harness.Poll(ctx, patience, func() error {
+			now, err := r.look(ctx, s)
+			switch {
+			case err != nil:
+				return err
+			case now.asleep && now.settled && now.bound > 0:
+				s.fail(fmt.Errorf("settled asleep with %d pods", now.bound))
+			case now.asleep && now.settled && now.bound == 0:
+				s.gone = max(s.gone, time.Since(since))
+				return nil
+			}
+			return fmt.Errorf("ledger %t, settled %t, %d pods", now.asleep, now.settled, now.bound)
+		})
+	})
+}
+
+// calm watches that no pod comes back.
+func (r *run) calm(ctx context.Context) {
+	until := time.Now().Add(calm)
+	_ = harness.PollEvery(ctx, 200*time.Millisecond, patience, func() error {
+		r.each(func(s *scenario) error {
+			now, err := r.look(ctx, s)
+			if err == nil && (now.bound > 0 || !now.asleep) {
+				err = fmt.Errorf("%d pods are back, ledger %t", now.bound, now.asleep)
+			}
+			return err
+		})
+		if time.Now().Before(until) {
+			return errors.New("it is night")
+		}
+		return nil
+	})
+}
+
+// rise waits until all objects are as their owners want, with their pods.
+func (r *run) rise(ctx context.Context, since time.Time) {
+	r.each(func(s *scenario) error {
+		err := harness.Poll(ctx, patience, func() error {
+			now, err := r.look(ctx, s)
+			switch {
+			case err != nil:
+				return err
+			case now.asleep:
+				return errors.New("the ledger is still there")
+			case now.settled && now.able < s.pods:
+				s.fail(fmt.Errorf("settled awake with %d of %d pods", now.able, s.pods))
+			case now.able != s.pods || !now.settled && !s.adapter.Spec.RunsToCompletion:
+				return fmt.Errorf("%d of %d pods, settled %t", now.able, s.pods, now.settled)
+			}
+			return nil
+		})
+		s.ready = max(s.ready, time.Since(since))
+		if err == nil {
+			err = r.exact(ctx, s)
+		}
+		if err == nil {
+			s.night++
+		}
+		return err
+	})
+}
+
+// each calls do for every object without a fault.
+func (r *run) each(do func(*scenario) error) {
+	for _, s := range r.scenarios {
+		if s.fault != nil {
+			continue
+		}
+		if s.fail(do(s)); s.fault != nil {
+			r.warn(s)
+		}
+	}
+}
+
+// warn prints the warnings of a scenario.
+func (r *run) warn(s *scenario) {
+	var events corev1.EventList
+	if err := r.env.Client.List(context.Background(), &events, client.InNamespace(s.objects[0].GetNamespace())); err != nil {
+		fmt.Fprintln(os.Stderr, "list the events:", err)
+	}
+	for _, e := range events.Items {
+		if e.Type != corev1.EventTypeNormal {
+			fmt.Fprintf(os.Stderr, "  %s %s: %s %s\n", e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message)
+		}
+	}
+}

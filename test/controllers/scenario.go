@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/test/harness"
+)
+
+const (
+	// edit is the annotation of a manifest with the merge patch that the owner makes in the second night.
+	edit = "edit"
+	// hold keeps a simulated pod from becoming ready, and so from ending.
+	hold = "cluster.flyball.dev/hold"
+	// patience is the longest time that controllers have to follow.
+	patience = 1 * time.Minute
+)
+
+// counters are annotations in which controllers count the changes of an object.
+var counters = []string{"deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation", "rollout.argoproj.io/revision"}
+
+// scenario is a manifest in a namespace of its own. Its first object is of the adapter's kind.
+type scenario struct {
+	file     string
+	adapter  v1alpha1.Adapter
+	compiled *adapter.Adapter
+	objects  []*unstructured.Unstructured
+	owners   [][]byte // what each object's owner wants, as JSON
+	pods     int      // while awake
+	night    int
+	gone     time.Duration // the longest time from the transition
+	ready    time.Duration
+	fault    error // the first
+}
+
+// add creates the objects of a manifest, and a schedule of all kinds.
+func (r *run) add(ctx context.Context, file, namespace string) error {
+	s := &scenario{file: file}
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(file), "..", "adapter.yaml"))
+	if err != nil {
+		return fmt.Errorf("read the adapter: %w", err)
+	}
+	if err := yaml.UnmarshalStrict(text, &s.adapter); err != nil {
+		return fmt.Errorf("decode the adapter: %w", err)
+	}
+	compiled, errs := adapter.Compile(s.adapter.Name, s.adapter.Spec, adapter.Keys{Ready: true})
+	if len(errs) > 0 {
+		return fmt.Errorf("compile the adapter: %w", errs.ToAggregate())
+	}
+	s.compiled = compiled
+	if text, err = os.ReadFile(file); err != nil {
+		return fmt.Errorf("read the manifest: %w", err)
+	}
+	text = []byte(os.Expand(string(text), func(string) string { return namespace }))
+	if s.objects, err = harness.Objects(text); err != nil {
+		return err
+	}
+	if err := r.env.Apply(ctx, fmt.Appendf(nil, "{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", namespace)); err != nil {
+		return err
+	}
+	for _, obj := range s.objects {
+		if scoped, err := r.env.Client.IsObjectNamespaced(obj); err != nil {
+			return fmt.Errorf("find the scope: %w", err)
+		} else if scoped {
+			obj.SetNamespace(namespace)
+		}
+		// Webhooks answer once their program has started.
+		if err := harness.Poll(ctx, patience, func() error { return r.env.Client.Create(ctx, obj) }); err != nil {
+			return fmt.Errorf("create %s %s: %w", obj.GetKind(), obj.GetName(), err)
+		}
+	}
+	r.scenarios = append(r.scenarios, s)
+	return r.env.Apply(ctx, fmt.Appendf(nil, `{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {namespace: %s, name: nights},
+spec: {upscale: "0 8 * * *", downscale: "0 20 * * *"}}`, namespace))
+}
+
+// seen is the state of a scenario at one moment.
+type seen struct {
+	asleep  bool // by the ledger
+	settled bool // by the adapter
+	bound   int  // pods that have a node
+	able    int  // pods that are ready, or would be
+}
+
+// look reads the object before its pods, so that a settled object has its pods already.
+func (r *run) look(ctx context.Context, s *scenario) (seen, error) {
+	target := s.objects[0]
+	if err := r.env.Client.Get(ctx, client.ObjectKeyFromObject(target), target); err != nil {
+		return seen{}, err
+	}
+	raw, err := json.Marshal(target)
+	if err != nil {
+		return seen{}, err
+	}
+	obj, err := s.compiled.Projection.Project(raw)
+	if err != nil {
+		return seen{}, err
+	}
+	now := seen{asleep: target.GetAnnotations()[v1alpha1.AnnotationLedger] != "", settled: s.compiled.Observe(obj).Settled}
+	var pods corev1.PodList
+	if err := r.env.Client.List(ctx, &pods, client.InNamespace(target.GetNamespace())); err != nil {
+		return seen{}, err
+	}
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		if p.Spec.NodeName == "" || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		now.bound++
+		able := p.Annotations[hold] != ""
+		for _, c := range p.Status.Conditions {
+			able = able || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		}
+		if able && p.DeletionTimestamp == nil {
+			now.able++
+		}
+	}
+	return now, nil
+}
+
+// wanted returns the parts of the objects that their owners write.
+func (r *run) wanted(ctx context.Context, s *scenario) (all [][]byte, err error) {
+	for _, obj := range s.objects {
+		if err := r.env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return nil, err
+		}
+		annotations := obj.GetAnnotations()
+		for _, counter := range counters {
+			delete(annotations, counter)
+		}
+		text, err := json.Marshal(map[string]any{"spec": obj.Object["spec"],
+			"metadata": map[string]any{"labels": obj.GetLabels(), "annotations": annotations}})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, text)
+	}
+	return all, nil
+}
+
+// exact returns the first difference from what the owners want.
+func (r *run) exact(ctx context.Context, s *scenario) error {
+	now, err := r.wanted(ctx, s)
+	if err != nil {
+		return err
+	}
+	for i := range now {
+		var is, was any
+		if err := errors.Join(json.Unmarshal(now[i], &is), json.Unmarshal(s.owners[i], &was)); err != nil {
+			return err
+		}
+		if diff := cmp.Diff(was, is); diff != "" {
+			return fmt.Errorf("%s differs from what its owner wants (-):\n%s", s.objects[i].GetKind(), diff)
+		}
+	}
+	return nil
+}
+
+// patch makes the owner's edit.
+func (r *run) patch(ctx context.Context, s *scenario) error {
+	body := s.objects[0].GetAnnotations()[edit]
+	if body == "" {
+		return errors.New("the manifest has no edit")
+	}
+	if err := r.env.Patch(ctx, s.objects[0].DeepCopy(), body); err != nil {
+		return err
+	}
+	wanted, err := jsonpatch.MergePatch(s.owners[0], []byte(body))
+	s.owners[0] = wanted
+	return err
+}
+
+// fail keeps the first fault. A scenario with a fault is left alone.
+func (s *scenario) fail(err error) {
+	if s.fault == nil && err != nil {
+		s.fault = fmt.Errorf("%s %s, night %d: %w", s.adapter.Name, filepath.Base(s.file), s.night+1, err)
+		fmt.Fprintln(os.Stderr, s.fault)
+	}
+}
