@@ -178,6 +178,9 @@ func (p *project) redirect(obj *unstructured.Unstructured) {
 
 // start starts the programs. Their output goes to bin/controllers.
 func (p *project) start(kubeconfig string) error {
+	if p.Module == "" {
+		return nil
+	}
 	expand := func(text string) string {
 		return os.Expand(text, func(name string) string {
 			return map[string]string{"DIR": p.work, "PORT": strconv.Itoa(p.port), "KUBECONFIG": kubeconfig}[name]
