@@ -90,18 +90,22 @@ spec: {upscale: "0 8 * * *", downscale: "0 20 * * *"}}`, namespace))
 
 // seen is the state of a scenario at one moment.
 type seen struct {
-	asleep  bool // by the ledger
+	asleep  bool // an object has a ledger
 	settled bool // by the adapter
 	bound   int  // pods that have a node
 	able    int  // pods that are ready, or would be
 }
 
-// look reads the object before its pods, so that a settled object has its pods already.
+// look reads the objects before their pods, so that a settled object has its pods already.
 func (r *run) look(ctx context.Context, s *scenario) (seen, error) {
-	target := s.objects[0]
-	if err := r.env.Client.Get(ctx, client.ObjectKeyFromObject(target), target); err != nil {
-		return seen{}, err
+	var now seen
+	for _, obj := range s.objects {
+		if err := r.env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return seen{}, err
+		}
+		now.asleep = now.asleep || obj.GetAnnotations()[v1alpha1.AnnotationLedger] != ""
 	}
+	target := s.objects[0]
 	raw, err := json.Marshal(target)
 	if err != nil {
 		return seen{}, err
@@ -110,7 +114,7 @@ func (r *run) look(ctx context.Context, s *scenario) (seen, error) {
 	if err != nil {
 		return seen{}, err
 	}
-	now := seen{asleep: target.GetAnnotations()[v1alpha1.AnnotationLedger] != "", settled: s.compiled.Observe(obj).Settled}
+	now.settled = s.compiled.Observe(obj).Settled
 	var pods corev1.PodList
 	if err := r.env.Client.List(ctx, &pods, client.InNamespace(target.GetNamespace())); err != nil {
 		return seen{}, err
