@@ -19,8 +19,8 @@ const (
 	kindsEnd   = "<!-- End of the list of kinds. -->\n"
 )
 
-// writeKinds writes the page of the library's kinds into a directory, and their list into README.md. trials is the file with the controllers
-// that the kinds were tried with.
+// writeKinds writes the page of the library's kinds into a directory, and their list into README.md. trials is the file with the
+// controllers that the kinds were tried with.
 func writeKinds(dir, readme, trials string) error {
 	library, err := adapters.All()
 	if err != nil {
@@ -235,8 +235,8 @@ tests. Comments in an adapter's file give reasons and the operator's behaviour. 
 your own, see [Adapters](adapters.md).
 
 **Asleep** are the fields written for sleep, **held** the fields of a hold, and an object is **settled** once the predicates hold.
-Waking restores every field exactly. **Tried with** names the release beside whose real controllers objects of the kind slept for three nights
-(%d kinds, ` + "`make test-controllers`" + `).
+Waking restores every field exactly. **Tried with** names the release beside whose real controllers objects of the kind slept for
+three nights (%d kinds, ` + "`make test-controllers`" + `).
 `
 
 const kindsLeftOut = `
