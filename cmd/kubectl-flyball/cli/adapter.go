@@ -168,7 +168,7 @@ func (s *session) calls(a *v1alpha1.Adapter, name string, fromFiles bool) bool {
 	if fromFiles {
 		return false
 	}
-	mapper, err := s.config.ToRESTMapper()
+	mapper, err := s.config.mapper()
 	if err != nil {
 		return false
 	}

@@ -54,7 +54,7 @@ func (s *session) completePlaces(cmd *cobra.Command, args []string, typed string
 func (s *session) suggestions() complete.Session {
 	return complete.Session{
 		Ready: func() error { return s.complete("") }, Load: s.read, Namespace: s.namespace, OwnFormat: moreFormats,
-		Kubeconfig: func() (clientcmdapi.Config, error) { return s.config.ToRawKubeConfigLoader().RawConfig() },
+		Kubeconfig: func() (clientcmdapi.Config, error) { return s.config.loader().RawConfig() },
 		Cluster: func() *source.Cluster {
 			if s.offline() {
 				return nil

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
@@ -85,7 +84,7 @@ Exit codes: 0 success, 1 an error. plan, can-i, migrate and suggest have more; s
 
 // New returns the root command.
 func New(env Env) *cobra.Command {
-	s := &session{Env: env, config: genericclioptions.NewConfigFlags(true).WithWarningPrinter(env.IOStreams)}
+	s := &session{Env: env, config: newConnection(env.ErrOut)}
 	root := &cobra.Command{
 		Use:           "kubectl-flyball",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl flyball"},
@@ -104,7 +103,7 @@ func New(env Env) *cobra.Command {
 	root.SetOut(env.Out)
 	root.SetErr(env.ErrOut)
 	flags := root.PersistentFlags()
-	s.config.AddFlags(flags)
+	s.config.addFlags(flags)
 	flags.Lookup("cache-dir").DefValue = "$HOME/.kube/cache" // so that the help is the same on every machine
 	flags.StringVarP(&s.output, "output", "o", string(report.Table), "Output format: table, wide, json, yaml or name")
 	flags.StringVar(&s.zoneName, "time-zone", "", "IANA time zone in which local times are read and instants shown (default: this machine's)")

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -21,7 +20,7 @@ import (
 // session is one run of the command: the shared flags and the values derived from them.
 type session struct {
 	Env
-	config           *genericclioptions.ConfigFlags
+	config           *connection
 	output           string
 	zoneName         string
 	flyballNamespace string
@@ -88,7 +87,7 @@ func (s *session) addAllFlag(cmd *cobra.Command) {
 
 // within returns the namespace to read. Empty means all namespaces, and so are manifests read unless -n names one.
 func (s *session) within() string {
-	if s.all || s.offline() && *s.config.Namespace == "" {
+	if s.all || s.offline() && s.config.overrides.Context.Namespace == "" {
 		return ""
 	}
 	return s.namespace()
@@ -97,7 +96,7 @@ func (s *session) within() string {
 // namespace returns the namespace of -n or of the kubeconfig's context. Offline it needs no kubeconfig. Otherwise an
 // unreadable kubeconfig is an error, which the method cluster returns later.
 func (s *session) namespace() string {
-	ns, _, err := s.config.ToRawKubeConfigLoader().Namespace()
+	ns, _, err := s.config.loader().Namespace()
 	if err != nil {
 		s.namespaceErr = fmt.Errorf("find the namespace: %w", err)
 		return "default"
@@ -196,7 +195,7 @@ func (s *session) cluster() (source.Cluster, error) {
 	if err != nil {
 		return source.Cluster{}, fmt.Errorf("connect to the cluster: %w", err)
 	}
-	mapper, err := s.config.ToRESTMapper()
+	mapper, err := s.config.mapper()
 	if err != nil {
 		return source.Cluster{}, fmt.Errorf("connect to the cluster: %w", err)
 	}
@@ -208,22 +207,22 @@ func (s *session) clusterName() string {
 	if s.offline() {
 		return ""
 	}
-	raw, err := s.config.ToRawKubeConfigLoader().RawConfig()
+	raw, err := s.config.loader().RawConfig()
 	if err != nil {
 		return "a cluster"
 	}
 	name := ""
-	if context := raw.Contexts[cmp.Or(*s.config.Context, raw.CurrentContext)]; context != nil {
+	if context := raw.Contexts[cmp.Or(s.config.overrides.CurrentContext, raw.CurrentContext)]; context != nil {
 		name = context.Cluster
 	}
-	return cmp.Or(*s.config.ClusterName, name, "a cluster")
+	return cmp.Or(s.config.overrides.Context.Cluster, name, "a cluster")
 }
 
 // requestsPerSecond and requestBurst limit the requests of a verb to the API server.
 const requestsPerSecond, requestBurst = 50, 300
 
 func (s *session) restConfig() (*rest.Config, error) {
-	config, err := s.config.ToRESTConfig()
+	config, err := s.config.restConfig()
 	if err != nil {
 		return nil, fmt.Errorf("find the cluster: %w; set KUBECONFIG or --kubeconfig, or work from files with --offline DIR", err)
 	}

@@ -16,11 +16,8 @@ import (
 // that a cluster adds.
 func (s *session) user(ctx context.Context) (freezecheck.User, error) {
 	if s.offline() {
-		var groups []string
-		if s.config.ImpersonateGroup != nil {
-			groups = *s.config.ImpersonateGroup
-		}
-		if name := *s.config.Impersonate; name != "" || len(groups) > 0 {
+		as := &s.config.overrides.AuthInfo
+		if name, groups := as.Impersonate, as.ImpersonateGroups; name != "" || len(groups) > 0 {
 			return freezecheck.Impersonated(name, groups...), nil
 		}
 		return freezecheck.User{}, nil
