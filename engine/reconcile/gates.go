@@ -6,7 +6,7 @@ import (
 	"flyball.dev/flyball/engine/reconcile/gate"
 )
 
-// setGates sets the gates that a write enters one after another. It is sent once it has entered all, and leaves them in
+// setGates sets the gates of a write, in the order of entering. A write is sent after the last gate, and leaves the gates in
 // reverse.
 func (l *Loop) setGates() {
 	verdict := &gate.Verdict{Failing: l.obstacle.Failing, Queue: l.Add}
@@ -14,18 +14,18 @@ func (l *Loop) setGates() {
 	relatives := &gate.Relatives{World: l.world, Inflight: l.inflight}
 	l.gates = slices.Concat(
 		gate.Chain{
-			verdict,    // its adapter is usable, and no other object must be written first
-			l.freeze,   // no freeze refuses it
-			l.wave,     // the waves before its own have changed
-			l.contest,  // no other writer keeps undoing it, or the pause is over
-			l.obstacle, // writes of its kind in its namespace do not fail or hang
+			verdict,    // the adapter is usable, and no relative must be written first
+			l.freeze,   // no freeze refuses the change
+			l.wave,     // the earlier waves have changed
+			l.contest,  // no second writer keeps undoing the change, or the pause is over
+			l.obstacle, // writes of the kind in the namespace do not fail or hang
 		},
 		l.opts.Gates, // a roll-out of tuned requests has its turn
 		gate.Chain{
-			l.batch,    // its policy's batch has a place
-			finalizer,  // its adapter stays until the original is restored
-			l.inflight, // it is recorded until its watch delivers it
-			relatives,  // its autoscalers and its scale target are as the decision knew them
+			l.batch,    // the batch of the policy has a place
+			finalizer,  // the adapter stays until the original is restored
+			l.inflight, // the write is recorded until the watch delivers the change
+			relatives,  // autoscalers and scale target are as at the decision
 		},
 	)
 	l.openings = gate.Chain{l.contest, finalizer, l.inflight} // an autoscaler is opened within the write of its target

@@ -1,4 +1,4 @@
-// Package loop is the skeleton of the actuators that change the pods of targets. Workers take targets, and owners of pods,
+// Package loop is the skeleton of the actuators on pods of targets. Workers take targets, and owners of pods,
 // from a queue. Changes of pods queue them after a pause. A write changes one pod, if it is unchanged since it was read.
 package loop
 
@@ -42,7 +42,7 @@ type Writer interface {
 
 // Keeper keeps an adapter from being deleted.
 type Keeper interface {
-	// PutFinalizer adds the finalizer to the adapter of a kind, so that the adapter stays until the pods are restored.
+	// PutFinalizer adds the finalizer to the adapter of a kind, so the adapter stays until the pods are restored.
 	PutFinalizer(ctx context.Context, k *decide.Kind) error
 }
 
@@ -101,7 +101,7 @@ func (l *Loop) Write(ctx context.Context, pod *podplan.Pod, patch *workload.Patc
 }
 
 // Each calls write for each change of a target, or of an owner, while the budget permits; nil: always. The target is queued
-// for the rest, whose number is left. It is also queued if a pod has changed since it was read, and the watch brings the
+// for the rest, whose number is left. A pod changed since the read queues the target too, and the watch brings the
 // present pod. The error is the first of other failures.
 func Each[C any](l *Loop, ref workload.Ref, budget *workers.Budget, now func() time.Time, changes []C,
 	write func(C) error) (left int, err error) {
@@ -131,7 +131,7 @@ func Each[C any](l *Loop, ref workload.Ref, budget *workers.Budget, now func() t
 }
 
 // Chain returns a direct owner of pods and the owners above it, the nearest first. unknown is the reason why there may be
-// others; empty: there are none.
+// more owners; empty: no more.
 func (l *Loop) Chain(group workload.Ref) (chain []workload.Ref, unknown string) {
 	above, sure := l.members.Above(group)
 	chain = append([]workload.Ref{group}, above...)

@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Batch lets a write through once the batch of its policy has a place. Without a rate limit it takes no place.
+// Batch lets a write through once the batch of its policy has a place. Without a rate limit no place is needed.
 type Batch struct {
 	world   *world.World
 	batches *apply.Batches

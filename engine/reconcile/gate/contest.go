@@ -15,7 +15,7 @@ import (
 )
 
 // Contest slows down corrections of a target that another writer keeps changing back. The first correction is
-// immediate. Later corrections wait longer and longer, up to one minute each. Writes that are no correction never wait.
+// immediate. Later corrections wait longer and longer, up to one minute each. Only corrections wait.
 type Contest struct {
 	mu       sync.Mutex
 	contests map[workload.Ref]*contested
@@ -53,7 +53,7 @@ func NewContest() *Contest {
 	return &Contest{contests: map[workload.Ref]*contested{}, wrote: map[workload.Ref]written{}}
 }
 
-// Enter implements Gate. It lets a correction through after the pause since the last one.
+// Enter implements Gate. A correction enters after the pause since the last correction.
 func (c *Contest) Enter(_ context.Context, w *Write) *Wait {
 	w.corrects = w.Verdict.Result.Corrected || c.repeated(w.Ref, w.sum, w.Now)
 	again := c.notBefore(w.Ref, w.Now, w.corrects)

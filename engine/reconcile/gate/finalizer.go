@@ -9,8 +9,8 @@ import (
 
 // Keeper keeps adapters from being deleted.
 type Keeper interface {
-	// PutFinalizer adds the finalizer to the adapter of a kind, so that the adapter stays while something has to be
-	// restored through it.
+	// PutFinalizer adds the finalizer to the adapter of a kind, so the adapter stays while something has to be
+	// restored.
 	PutFinalizer(ctx context.Context, k *decide.Kind) error
 }
 

@@ -9,10 +9,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Freeze lets a write through that no freeze refuses. Many goroutines may use it.
+// Freeze lets a write through unless a freeze refuses the change. Many goroutines may use it.
 type Freeze struct {
 	placeless
-	// frozen has the targets (workload.Ref) that wait for the end of a freeze.
+	// frozen has the targets (workload.Ref) waiting for the end of a freeze.
 	frozen sync.Map
 }
 
@@ -25,7 +25,7 @@ func (f *Freeze) Enter(_ context.Context, w *Write) *Wait {
 	return &Wait{Outcome: status.Outcome{Waiting: w.Verdict.Gate.Reason}, Until: w.Verdict.Gate.Until}
 }
 
-// Release queues all targets that wait for a freeze, because an input of admission verdicts has changed.
+// Release queues all targets waiting for a freeze, because an input of admission verdicts has changed.
 func (f *Freeze) Release(queue func(...workload.Ref)) {
 	f.frozen.Range(func(ref, _ any) bool {
 		f.frozen.Delete(ref) // delete before queueing, so a target that begins to wait again stays in the map

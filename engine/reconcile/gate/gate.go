@@ -1,6 +1,6 @@
-// Package gate has the gates of a write. A write is sent once it has entered every gate. Afterwards it leaves them in
-// reverse, whatever the outcome is. So a place that a gate gives to a write, such as a place in a batch, is returned by one
-// loop, and no caller can forget to return it.
+// Package gate has the gates of a write. A write is sent after entering every gate, and afterwards leaves the gates in
+// reverse, for every outcome. So one loop returns the place of a write at a gate, such as a place in a batch, and no caller
+// can forget to return a place.
 package gate
 
 import (
@@ -21,16 +21,16 @@ var (
 	// ErrBehind is the error for an object that was changed or deleted since it was read. The watch will deliver the
 	// change.
 	ErrBehind = errors.New("the watch is behind")
-	// ErrQueued is the error for a target that is already queued again.
+	// ErrQueued is the error for a target already queued again.
 	ErrQueued = errors.New("queued already")
 )
 
 // Gate is a condition for a write to be sent.
 type Gate interface {
-	// Enter returns nil if the write may go on to the next gate. Otherwise it returns the reason to wait, and the gate
+	// Enter returns nil if the write may go on to the next gate. Otherwise Enter returns the reason to wait, and the gate
 	// queues the target when the reason ends, unless the Wait itself says when.
 	Enter(ctx context.Context, w *Write) *Wait
-	// Leave ends the stay of a write that has entered. It returns the reason for which the target must wait before its
+	// Leave ends the stay of an entered write. Leave returns the reason for which the target must wait before its
 	// next write; nil: none.
 	Leave(w *Write, end End) *Wait
 	// Withdraw drops the wait of a target whose present decision does not ask to enter.
@@ -39,7 +39,7 @@ type Gate interface {
 	Forget(ref workload.Ref)
 }
 
-// Write is the write that the decision about a target asks for, on its way through the gates.
+// Write is the wanted write of a decision about a target, on the way through the gates.
 type Write struct {
 	Ref workload.Ref
 	// Verdict is the decision, and Now its instant. Relatives has the autoscalers and the scale target at that instant.
@@ -47,7 +47,7 @@ type Write struct {
 	Now       time.Time
 	Relatives []Relative
 
-	// asked is the number of gates that the write has asked to enter.
+	// asked is the number of gates already asked.
 	asked int
 	// sum identifies the change. corrects is true if the write undoes a change of another writer, whose field manager is
 	// other; empty: unknown.
@@ -64,7 +64,7 @@ type Wait struct {
 	status.Outcome
 	// Until is the time of the next decision; zero: only after an event.
 	Until time.Time
-	// Err is the error of the decision, by which the target is retried; nil: it is not retried.
+	// Err is the error of the decision, by which the target is retried; nil: no retry.
 	Err error
 }
 
@@ -72,7 +72,7 @@ type Wait struct {
 // autoscaler's controller has seen its bounds.
 const NotSent, Opened apply.Outcome = "", "opened"
 
-// End is the end of a write on its way through the gates.
+// End is the end of a write.
 type End struct {
 	apply.Outcome
 	// Err is the error of a write that was refused, failed or could not be sent.
@@ -82,10 +82,10 @@ type End struct {
 // isAccepted reports whether the API server accepted the write, even if an admission webhook has undone it.
 func (e End) isAccepted() bool { return e.Outcome == apply.Applied || e.Outcome == apply.Unchanged }
 
-// Chain has the gates of a write in the order in which they are entered.
+// Chain has the gates of a write in the order of entering.
 type Chain []Gate
 
-// Pass sends a write once it has entered every gate, and then leaves the entered gates in reverse, also after a panic. wait
+// Pass sends a write after the last gate, and then leaves the entered gates in reverse, also after a panic. wait
 // is the reason why the target must wait; nil: none.
 func (c Chain) Pass(ctx context.Context, w *Write, send func(context.Context, *Write) End) (end End, wait *Wait) {
 	w.sum = digest(w.Verdict.Result)
@@ -110,7 +110,7 @@ func (c Chain) Pass(ctx context.Context, w *Write, send func(context.Context, *W
 	return send(ctx, w), nil
 }
 
-// Withdraw drops the waits of a target at the gates that its write has not asked to enter.
+// Withdraw drops the waits of a target at the gates not asked by the write.
 func (c Chain) Withdraw(w *Write) {
 	for _, g := range c[w.asked:] {
 		g.Withdraw(w.Ref)

@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Wave lets a write through once the waves before the target's own have changed. It keeps the targets that wait for waves.
+// Wave lets a write through once the waves before the target's own have changed. Wave keeps the targets waiting for waves.
 // Many goroutines may use it.
 type Wave struct {
 	placeless
@@ -67,7 +67,7 @@ func (o *Wave) Open(id workload.Policy) ([]decide.Hold, int) {
 	return o.waits.Open(id)
 }
 
-// Decided records a decision. It returns the targets that must be decided again.
+// Decided records a decision, and returns the targets to decide again.
 func (o *Wave) Decided(ref workload.Ref, v *decide.Verdict, now time.Time) []workload.Ref {
 	o.mu.Lock()
 	defer o.mu.Unlock()
