@@ -25,7 +25,7 @@ func deciderOf(w World, now time.Time) decider {
 	return decider{w: w, now: now, waits: waits, settles: calm != nil && calm.Settles()}
 }
 
-// Settling is a World that knows whether controllers act on its objects.
+// Settling is a World with the knowledge whether controllers act on its objects.
 type Settling interface {
 	// Settles reports whether every object settles as soon as it is written, because no controller acts.
 	Settles() bool
@@ -73,10 +73,10 @@ type decider struct {
 	now time.Time
 	// waits keeps the standings of orders. nil means that no standings are known.
 	waits Standings
-	// settles means that every object settles as soon as it is written. It is true in simulations, where no controller
+	// settles: every object settles as soon as it is written, in simulations, where no controller
 	// acts.
 	settles bool
-	// looks has the results of looks at waves, for many decisions about one unchanged world. nil means that no results
+	// looks has the results of looks at waves, for many decisions about one unchanged world. nil: no results
 	// are kept.
 	looks map[lookKey]Hold
 }
@@ -175,7 +175,7 @@ type answers struct {
 	wake     time.Time
 }
 
-// ask runs the pipeline of every policy that selects the object.
+// ask runs the pipeline of every selecting policy.
 func (d decider) ask(k *Kind, obj *workload.Object, story *Story) answers {
 	var a answers
 	ns := d.namespace(obj.Namespace)
@@ -373,7 +373,7 @@ func (p *Policy) Selects(k *Kind, obj *workload.Object, namespace workload.Pairs
 	return !p.Deleting && k.Can(p.Needs) && p.Target.Matches(k.GroupKind, obj, namespace)
 }
 
-// EachAsked yields every policy that is asked about an object.
+// EachAsked yields every policy asked about an object.
 func EachAsked(w World, k *Kind, obj *workload.Object, yield func(*Policy)) {
 	decider{w: w}.eachAsked(k, obj, yield)
 }
@@ -407,7 +407,7 @@ func (d decider) asksNone(k *Kind, obj *workload.Object) bool {
 	return c.Exists() && c.Adapter == ""
 }
 
-// Host is a World that knows the objects in which Flyball itself runs: the Pod and the Pod's controllers.
+// Host is a World with the objects in which Flyball itself runs: the Pod and the Pod's controllers.
 type Host interface {
 	RunsFlyball(workload.Ref) bool
 }
@@ -562,17 +562,17 @@ func (d decider) changedBy(k *Kind, obj *workload.Object) []workload.Policy {
 	return ids
 }
 
-// Recaller is a World that knows which policies an unreadable ledger named when it was last readable.
+// Recaller is a World with the policies in the last readable form of an unreadable ledger.
 type Recaller interface {
 	LastKnown(workload.Ref) []workload.Policy
 }
 
-// Used is a World that knows the use of targets by the demand of policies.
+// Used is a World with the use of targets by the demand of policies.
 type Used interface {
 	Use(workload.Policy, workload.Ref) *workload.Use
 }
 
-// Adviser is a World that has tuning advice for targets, from the usage of their pods.
+// Adviser is a World with tuning advice for targets, from the usage of their pods.
 type Adviser interface {
 	Advice(workload.Ref) *workload.Advice
 }

@@ -37,7 +37,7 @@ type Request struct {
 	// Old is the object before the change and New is the object after it; nil: no such object. A policy matches if it
 	// selects either version. An exception must select both.
 	Old, New *Facts
-	// Finishing are the actions by which a controller carries on a roll-out that is under way.
+	// Finishing are the actions by which a controller carries on a roll-out under way.
 	Finishing workload.Change
 	// User and Groups identify the requester.
 	User   string
@@ -90,7 +90,7 @@ func (d *Denial) Names() []string {
 	return names
 }
 
-// Lift is the part of one rule's denial that one exception lifts.
+// Lift is the part of a rule's denial lifted by an exception.
 type Lift struct {
 	Policy, Exception workload.Policy
 	Actions           workload.Change

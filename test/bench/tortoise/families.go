@@ -18,7 +18,12 @@ var Families = []string{
 	"drifting-period", "daily-crowd", "first-crowd", "month-end", "retired", "growth-tenth", "moved-users", "retry-storm",
 }
 
-// events maps a family to a function that changes the demand of a world, or the world.
+// events maps a family to a function that changes the demand of a world, or the world. On top of days and weeks come: a spike of 2.5
+// times for ten minutes on working days; crowds of 3 to 10 times within a minute every few days, of 2 to 4 times each day, and once
+// of three times the peak; four times for a night at the end of a month; a release, growth by 1 % or a tenth a day; retirement to 2
+// %, and a third on holidays; outages with 2 to 6 times afterwards; users six hours later, days of another length; bursts; 20
+// minutes a day without metrics; a sidecar with five times the needed request; and memory that grows until pods are killed, which is
+// in no sum.
 var events = map[string]func(*world, *rand.Rand){
 	"diurnal":         func(*world, *rand.Rand) {},
 	"weekly":          func(*world, *rand.Rand) {},
