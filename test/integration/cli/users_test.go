@@ -2,6 +2,7 @@ package cli
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -64,7 +65,7 @@ func everyVerb(ns string) []asked {
 		{[]string{"adapter", "test", cases}, answered(0), answered(0)},
 		{[]string{"adapter", "rbac", file}, answered(0, "kind: ClusterRole"), answered(0, "kind: ClusterRole")},
 		{[]string{"migrate", "kube-downscaler"}, answered(0), refused(1, "list deployments.apps in namespace "+ns)},
-		{[]string{"recommend", "deployment/web", "--usage", filepath.Join(env.Root, "cmd/kubectl-flyball/cli/testdata/usage/web.csv")},
+		{[]string{"suggest", "requests", "deployment/web", "--usage", filepath.Join(env.Root, "cmd/kubectl-flyball/cli/testdata/usage/web.csv")},
 			HaveField("ErrOut", Not(ContainSubstring("rights are missing"))), refused(1, lists)},
 		{[]string{"suggest", "schedule", "deployment/web", "--usage",
 			filepath.Join(env.Root, "cmd/kubectl-flyball/cli/testdata/usage/totals.csv"), "--time-zone", "UTC"},
@@ -90,7 +91,9 @@ var _ = Describe("Every verb", func() {
 			By(strings.Join(args, " "))
 			Expect(run("viewer", "", args...)).To(a.viewer, "the viewer")
 			Expect(run("nobody", "", args...)).To(a.nobody, "nobody")
-			put = append(put, verbOf(a.args))
+			if verb := verbOf(a.args); !slices.Contains(put, verb) {
+				put = append(put, verb)
+			}
 		}
 		Expect(put).To(ConsistOf(verbs("", cli.New(cli.Env{}))))
 	})
