@@ -251,7 +251,16 @@ func (a *answers) overruleKept() {
 	yields := func(in workload.Intent) bool { return in.Yields && pipeline.IsOverruled(&in, a.intents) }
 	if slices.ContainsFunc(a.intents, yields) {
 		a.intents = slices.DeleteFunc(slices.Clone(a.intents), yields)
+		for i := range a.opinions {
+			o := &a.opinions[i]
+			o.ByUse = o.ByUse && slices.ContainsFunc(a.intents, func(in workload.Intent) bool { return in.Yields && in.By == o.Policy.ID })
+		}
 	}
+}
+
+// ByUse reports whether only the use of the target decides whether it is asleep.
+func (v *Verdict) ByUse() bool {
+	return !v.Plan.Asleep() && slices.ContainsFunc(v.Opinions, func(o Opinion) bool { return o.ByUse })
 }
 
 // selecting returns the policies that select an object, in the order of the World.
@@ -472,7 +481,7 @@ func (a *answers) askPolicy(p *Policy, in *pipeline.Input, story *Story) {
 	}
 	o.Silent = len(d.Intents) == 0
 	for _, intent := range d.Intents {
-		o.Class = intent.Class
+		o.Class, o.ByUse = intent.Class, intent.Yields
 		if intent.ForGoverned {
 			o.PassedOn = intent.Size
 		}

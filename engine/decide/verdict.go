@@ -13,6 +13,8 @@ type Opinion struct {
 	Policy *Policy
 	// Class is the class of the policy's claims. It is ClassKeep if the policy could not decide.
 	Class workload.Class
+	// ByUse is true if only the use of the target decides, which is not known.
+	ByUse bool
 	// Silent is true if the policy has no claims.
 	Silent bool
 	// Err is the reason why the policy could not decide.

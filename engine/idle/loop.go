@@ -41,6 +41,7 @@ type Options struct {
 	Requeue func(...workload.Ref)
 	Dirty   func(workload.Policy)
 	Fault   func()
+	Metrics *Metrics
 	Clock   clock.PassiveClock
 	Log     logr.Logger
 }
@@ -116,6 +117,7 @@ func (l *Loop) follow(ctx context.Context, all map[workload.Policy]asking) {
 			delete(all, id)
 			l.opts.World.SetUses(id, nil)
 			l.setFault(id, fault{})
+			l.opts.Metrics.forget(id)
 		}
 	}
 	for p := range s.Policies {
@@ -160,6 +162,7 @@ func (l *Loop) begin(ctx context.Context, id workload.Policy, rule demand.Rule) 
 
 // setFault stores the fault of a policy, and queues its status if the fault is new.
 func (l *Loop) setFault(id workload.Policy, f fault) {
+	l.opts.Metrics.show(id, f == fault{})
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.faults[id] == f {

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"flyball.dev/flyball/engine/policy/demand"
 	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
@@ -16,7 +18,11 @@ import (
 // and those that wait for long say so.
 func TestANamespaceHasOneQueryUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := New(Options{World: world.New(selector.Scope{}), Dirty: func(workload.Policy) {}})
+		metrics, err := NewMetrics(prometheus.NewRegistry())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := New(Options{World: world.New(selector.Scope{}), Metrics: metrics, Dirty: func(workload.Policy) {}})
 		of := func(namespace string, i int) *watcher {
 			return &watcher{Loop: l, id: workload.Policy{Kind: "Schedule", Namespace: namespace, Name: fmt.Sprint(i)},
 				rule: &demand.Rule{Namespace: namespace, Interval: 10 * time.Second}}

@@ -66,13 +66,13 @@ func (w *watcher) round(ctx context.Context) {
 		return
 	}
 	if now.Sub(w.answered) > w.rule.Fresh() {
-		w.end = w.whole(now)
+		w.end = w.rule.Whole(now)
 		w.begin = w.end.Add(-w.rule.AsleepAfter - 2*w.step())
 	}
 	w.answered = now
 	named := w.take(now, a)
 	w.recall(ctx)
-	switch stale := a.stale(w); {
+	switch stale := w.stale(a); {
 	case ctx.Err() != nil:
 	case stale != "":
 		w.setFault(w.id, fault{"DemandUnanswered", stale})
@@ -121,7 +121,7 @@ func (w *watcher) enter(ctx context.Context, turns chan struct{}) (leave func())
 }
 
 // ask returns the present demand, the instant of the question, and an example of the series.
-func (w *watcher) ask(ctx context.Context) (a *answer, now time.Time, example string, err error) {
+func (w *watcher) ask(ctx context.Context) (a *demand.Look, now time.Time, example string, err error) {
 	defer w.turn(ctx)()
 	now = w.opts.Clock.Now() // a wait for the turn is no difference of clocks
 	found, warnings, err := w.opts.Server.Now(ctx, w.query.Now, time.Time{})
@@ -133,7 +133,7 @@ func (w *watcher) ask(ctx context.Context) (a *answer, now time.Time, example st
 	case len(found) > mostSeries:
 		return nil, now, "", fmt.Errorf("the answer has %d series, and at most %d are read", len(found), mostSeries)
 	}
-	a = newAnswer(w)
+	a = w.rule.NewLook(w.query)
 	for _, v := range found {
 		if off := v.Timestamp.Time().Sub(now).Abs(); off > w.rule.Fresh() {
 			return nil, now, "", fmt.Errorf("its clock differs by %s from Flyball's", off.Round(time.Second))
@@ -141,7 +141,7 @@ func (w *watcher) ask(ctx context.Context) (a *answer, now time.Time, example st
 		if v.Histogram != nil {
 			return nil, now, "", errors.New("the demand must be numbers, and has a histogram")
 		}
-		if a.add(w.rule, v.Metric, float64(v.Value)); v.Metric[demand.SelectorLabel] == "" && example == "" {
+		if a.Add(v.Metric, float64(v.Value)); v.Metric[demand.SelectorLabel] == "" && example == "" {
 			example = workload.OneLine(v.Metric.String(), 256)
 		}
 	}
@@ -153,7 +153,7 @@ func partial(warnings []string) error {
 }
 
 // take adds an answer to the knowledge of each target. It reports whether the answer names any target.
-func (w *watcher) take(now time.Time, a *answer) (named bool) {
+func (w *watcher) take(now time.Time, a *demand.Look) (named bool) {
 	s := w.opts.World.Snapshot()
 	p := s.Find(w.id)
 	if p == nil {
@@ -171,7 +171,7 @@ func (w *watcher) take(now time.Time, a *answer) (named bool) {
 			if before == nil || before.UID != obj.UID {
 				before = &workload.Use{UID: obj.UID}
 			}
-			v := a.of(ref)
+			v := a.Of(ref)
 			u := demand.Observe(*before, now, 0, v, w.rule.Fresh())
 			u.Doubt, next[ref] = doubt(v), &u
 			named = named || v != demand.Missing
@@ -206,11 +206,6 @@ func (w *watcher) step() time.Duration {
 	return w.rule.Interval * max(1, min(w.rule.AsleepAfter, longest)/(steps*w.rule.Interval))
 }
 
-// whole returns the last instant of a subquery of the demand before now. Prometheus evaluates it at multiples of the interval.
-func (w *watcher) whole(now time.Time) time.Time {
-	return time.UnixMilli(now.UnixMilli() - now.UnixMilli()%w.rule.Interval.Milliseconds())
-}
-
 // suffices reports whether every target is known to have been quiet for long enough to sleep.
 func (w *watcher) suffices() bool {
 	for _, u := range w.uses {
@@ -242,14 +237,14 @@ func (w *watcher) recall(ctx context.Context) {
 		w.unread = fault{"DemandFailed", w.opts.Server.Failed("the history of the demand", w.rule.Text, err).Error()}
 		return
 	}
-	past := make([]*answer, n)
+	past := make([]*demand.Look, n)
 	for i := range past {
-		past[i] = newAnswer(w)
+		past[i] = w.rule.NewLook(w.query)
 	}
 	for _, series := range found {
 		for _, v := range series.Values {
 			if i := int(v.Timestamp.Time().Sub(first) / step); i >= 0 && i < n {
-				past[i].add(w.rule, series.Metric, float64(v.Value))
+				past[i].Add(series.Metric, float64(v.Value))
 			}
 		}
 	}
@@ -260,13 +255,13 @@ func (w *watcher) recall(ctx context.Context) {
 }
 
 // join adds a part of the history to the knowledge of each target. It reports whether an earlier part can tell more.
-func (w *watcher) join(past []*answer, first time.Time, step time.Duration) (more bool) {
+func (w *watcher) join(past []*demand.Look, first time.Time, step time.Duration) (more bool) {
 	next := make(world.Uses, len(w.uses))
 	var news []workload.Ref
 	for ref, now := range w.uses {
 		earlier := workload.Use{}
 		for i, a := range past {
-			earlier = demand.Observe(earlier, first.Add(time.Duration(i)*step), step, a.of(ref), step)
+			earlier = demand.Observe(earlier, first.Add(time.Duration(i)*step), step, a.Of(ref), step)
 		}
 		u := demand.Join(earlier, *now, step)
 		next[ref] = &u

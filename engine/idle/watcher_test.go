@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-logr/logr"
 	promapi "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/model"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -125,7 +127,11 @@ func newStand(t testing.TB, tenant bool, change ...func(*v1alpha1.IdleRule)) *st
 		spec.Target.Namespaces = []string{"shop"}
 		tx.SetPolicy(kind, &v1alpha1.ClusterSchedule{ObjectMeta: meta, Spec: spec})
 	})
-	l := New(Options{World: w, Server: s.server, Clock: s.server.clock, Log: logr.Discard(), Dirty: func(workload.Policy) {},
+	metrics, err := NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := New(Options{World: w, Metrics: metrics, Server: s.server, Clock: s.server.clock, Log: logr.Discard(), Dirty: func(workload.Policy) {},
 		Fault: func() { t.Error("there was a panic") },
 		Requeue: func(refs ...workload.Ref) {
 			for _, ref := range refs {
@@ -297,8 +303,13 @@ func TestAnswersThatProveNothing(t *testing.T) {
 			if got := s.at(t, 30*time.Second, web); got != c.want {
 				t.Errorf("it knows %q, want %q", got, c.want)
 			}
-			if got := s.fault(); got != c.fault {
-				t.Errorf("its fault is %q, want %q", got, c.fault)
+			var shown dto.Metric
+			if err := s.opts.Metrics.answered.WithLabelValues(s.id.Kind, s.id.Label()).Write(&shown); err != nil {
+				t.Fatal(err)
+			}
+			answered := shown.Gauge.GetValue() == 1
+			if got := s.fault(); got != c.fault || answered != (c.fault == "") {
+				t.Errorf("its fault is %q, want %q, and its metric says answered: %t", got, c.fault, answered)
 			}
 		})
 	}

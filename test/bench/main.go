@@ -64,6 +64,8 @@ type sizes struct {
 	// usageTargets is the number of tuned targets in memory. notifications is the number of Notifications in memory, a multiple of
 	// inNamespace.
 	usageTargets, notifications int
+	// looks is the number of measured looks at a demand.
+	looks int
 	// tuningSeeds and tuningDays are the size of the offline benchmark of tuning. Zero days means all its days.
 	tuningSeeds []uint64
 	tuningDays  int
@@ -76,7 +78,7 @@ func fullSizes() sizes {
 		decideRounds: 5, reviews: 5000, updatesJudged: 2000, admitRounds: 3,
 		reactObjects: 200, reactSpaces: 20, frozenTimes: 50, firstFrozen: 10,
 		outageRounds: 4, outageTargets: 200, outage: 20 * time.Second, kept: []int{1000, 10_000},
-		costed: 2000, podChanges: 30, keptPods: 20_000, plannedTargets: 2000, planRounds: 3, usageTargets: 100, notifications: 1000,
+		costed: 2000, podChanges: 30, keptPods: 20_000, plannedTargets: 2000, planRounds: 3, usageTargets: 100, notifications: 1000, looks: 10,
 		tuningSeeds: tortoise.Seeds[:2],
 	}
 }
@@ -90,7 +92,7 @@ func quickSizes() sizes {
 		decideRounds: 1, reviews: reviewBlock, updatesJudged: updateBlock, admitRounds: 1,
 		reactObjects: 3, reactSpaces: 2, frozenTimes: 2, firstFrozen: 1,
 		outageRounds: 1, outageTargets: 10, outage: announceLimit + 2*time.Second, kept: []int{20, 100},
-		costed: 30, podChanges: 2, keptPods: 300, plannedTargets: 200, planRounds: 1, usageTargets: 20, notifications: 2 * inNamespace,
+		costed: 30, podChanges: 2, keptPods: 300, plannedTargets: 200, planRounds: 1, usageTargets: 20, notifications: 2 * inNamespace, looks: 2,
 		tuningSeeds: tortoise.Seeds[:1], tuningDays: 8,
 	}
 }
@@ -128,6 +130,7 @@ func parts() []part {
 		{[]string{"policy_check_ms"}, short, (*bench).checking},
 		{[]string{"ledger_hostile_ratio"}, short, (*bench).filledLedgers},
 		{[]string{"cost_plan_ms_2000"}, short, (*bench).costPlans},
+		{[]string{"idle_look_ms_2000", "idle_look_mb_2000"}, short, (*bench).looking},
 		{[]string{"plan_seconds_2000", "plan_heap_mb_2000", "plan_changes_2000"}, short, (*bench).planning},
 		{[]string{"ui_first_paint_ms_2000", "ui_whole_page_ms_2000", "ui_heap_mb_2000"}, short, (*bench).painting},
 		{[]string{"admit_decide_ns_10", "admit_decide_ns_1000", "admit_decide_ns_10000", "admit_decide_ratio"}, short, (*bench).deciding},

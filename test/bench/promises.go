@@ -50,6 +50,8 @@ var promises = slices.Concat([]promise{
 	{figure: "outage_recovery_ms", bound: 10_000},
 	{figure: "usage_heap_mb_2000", bound: 150},
 	{figure: "usage_checkpoint_bytes", bound: 65_536},
+	{figure: "idle_look_ms_2000", bound: 50},
+	{figure: "idle_look_mb_2000", bound: 5},
 }, ofTuning())
 
 // ofTuning returns the promises about the offline benchmark of tuning.

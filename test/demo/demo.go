@@ -39,6 +39,8 @@ type demo struct {
 	installed installed
 	// refused and passed count the attempted changes during the freeze.
 	refused, passed int
+	// hook are the options of the manager's webhook.
+	hook app.WebhookOptions
 	// policiesSince is the time at which the policies were applied, by the machine's clock.
 	policiesSince time.Time
 }
@@ -92,8 +94,16 @@ func run(ctx context.Context, opts options) (err error) {
 			return err
 		}
 	}
+	if err := d.why(ctx); err != nil {
+		return err
+	}
+	if !d.opts.useKubeconfig {
+		if err := d.idle(ctx); err != nil {
+			return err
+		}
+	}
 	d.tellNext()
-	return d.why(ctx)
+	return nil
 }
 
 // say prints a line below a step's title.

@@ -50,7 +50,11 @@ func repository() (string, error) {
 
 // openLocal starts a local control plane.
 func openLocal(ctx context.Context, root string, log io.Writer) (*place, error) {
-	cluster, err := local.Up(ctx, local.Options{Level: local.LevelWorkloads, Audit: true, Log: log})
+	options := local.Options{Level: local.LevelWorkloads, Audit: true, Log: log}
+	if haproxy() != "" {
+		options.With = []string{"prometheus"} // for the part that needs both
+	}
+	cluster, err := local.Up(ctx, options)
 	if err != nil {
 		return nil, err
 	}

@@ -169,9 +169,10 @@ func (d *demo) manage(ctx context.Context) error {
 	opts := harness.Options{Clock: d.clock, Log: d.log, Config: d.place.config, UsageResolution: time.Second}
 	if d.freezable() {
 		var err error
-		if opts.Webhook, err = d.webhook(ctx); err != nil {
+		if d.hook, err = d.webhook(ctx); err != nil {
 			return err
 		}
+		opts.Webhook = d.hook
 	}
 	d.manager = d.env.Start(opts)
 	var names []string

@@ -1,8 +1,9 @@
 package harness
 
 import (
-	"context"
+	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +15,7 @@ import (
 type Prometheus struct {
 	// Binary is the program. Config is the text of its configuration file.
 	Binary, Config string
-	// Data is the directory of its database. Empty means a temporary directory of the test.
+	// Data is the directory of its database. Empty means a temporary directory.
 	Data  string
 	Flags []string
 }
@@ -22,30 +23,16 @@ type Prometheus struct {
 // Start starts the server and does not wait until it is ready. It ends with the test, or when stop is called.
 func (p Prometheus) Start(t testing.TB) (url string, stop func()) {
 	t.Helper()
-	dir := t.TempDir()
-	file := filepath.Join(dir, "prometheus.yaml")
-	if err := os.WriteFile(file, []byte(p.Config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if p.Data == "" {
-		p.Data = filepath.Join(dir, "data")
-	}
-	address := fmt.Sprintf("127.0.0.1:%d", FreePort(t))
-	log, err := os.Create(filepath.Join(dir, "log"))
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	flags := append([]string{"--config.file=" + file, "--storage.tsdb.path=" + p.Data, "--web.listen-address=" + address, "--log.level=warn"},
-		p.Flags...)
-	cmd := exec.CommandContext(ctx, p.Binary, flags...)
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
+	url, end, err := p.Run(t.TempDir(), log)
+	if err != nil {
 		t.Fatal(err)
 	}
 	stop = sync.OnceFunc(func() {
-		cancel()
-		_ = cmd.Wait() // it was killed
+		end()
 		_ = log.Close()
 	})
 	t.Cleanup(func() {
@@ -54,5 +41,22 @@ func (p Prometheus) Start(t testing.TB) (url string, stop func()) {
 			t.Logf("Prometheus said:\n%s", text)
 		}
 	})
-	return "http://" + address, stop
+	return url, stop
+}
+
+// Run starts the server with its files in a directory, and does not wait until it is ready. It ends when stop is called.
+func (p Prometheus) Run(dir string, log io.Writer) (url string, stop func(), err error) {
+	file := filepath.Join(dir, "prometheus.yaml")
+	if err := os.WriteFile(file, []byte(p.Config), 0o600); err != nil {
+		return "", nil, fmt.Errorf("configure Prometheus: %w", err)
+	}
+	port, err := Port()
+	if err != nil {
+		return "", nil, err
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	flags := append([]string{"--config.file=" + file, "--storage.tsdb.path=" + cmp.Or(p.Data, filepath.Join(dir, "data")),
+		"--web.listen-address=" + address, "--log.level=warn"}, p.Flags...)
+	stop, err = start(exec.Command(p.Binary, flags...), log)
+	return "http://" + address, stop, err
 }

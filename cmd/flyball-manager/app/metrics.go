@@ -11,6 +11,7 @@ import (
 	"flyball.dev/flyball/cmd/version"
 	"flyball.dev/flyball/engine/admit/server"
 	"flyball.dev/flyball/engine/controller/adapters"
+	"flyball.dev/flyball/engine/idle"
 	"flyball.dev/flyball/engine/pods/cost"
 	"flyball.dev/flyball/engine/reconcile"
 	"flyball.dev/flyball/engine/savings"
@@ -30,6 +31,7 @@ type Metrics struct {
 	cost    *cost.Metrics
 	tuning  *tuning.Metrics
 	resize  *resize.Metrics
+	idle    *idle.Metrics
 }
 
 // NewMetrics creates and registers the metrics of an engine, including the listings. clock is the clock by which
@@ -64,6 +66,9 @@ func NewMetrics(r prometheus.Registerer, w *world.World, listings *status.Listin
 		return nil, err
 	}
 	if m.resize, err = resize.NewMetrics(r); err != nil {
+		return nil, err
+	}
+	if m.idle, err = idle.NewMetrics(r); err != nil {
 		return nil, err
 	}
 	return &m, nil

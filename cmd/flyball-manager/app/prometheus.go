@@ -71,7 +71,7 @@ func (b base) idle(queue *reconcile.Queue) (*idle.Loop, error) {
 		return nil, err
 	}
 	o := idle.Options{World: b.world, TenantLabel: b.opts.Prometheus.TenantLabel, Requeue: queue.Add, Dirty: b.tracker.Dirty,
-		Fault: b.metrics.target.CountFault, Clock: b.opts.Clock, Log: b.log}
+		Fault: b.metrics.target.CountFault, Metrics: b.metrics.idle, Clock: b.opts.Clock, Log: b.log}
 	if server != nil {
 		o.Server = server
 	}

@@ -17,6 +17,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/version"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/prometheus"
 )
 
 // Env are the inputs from the command. The values behind pointers are valid once the flags are parsed.
@@ -42,6 +43,7 @@ type Env struct {
 
 // New returns the verb doctor.
 func New(s Env) *cobra.Command {
+	var asked prometheus.Options
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the installation: manager, webhook, adapters, policies, ledgers, rivals, and GitOps tools",
@@ -56,17 +58,23 @@ It also names targets on which Argo CD or Flux applies a field that a policy cha
 prevents it. The managed fields show that by day only. A setting that doctor does not evaluate, such as jqPathExpressions of Argo CD, or
 cannot read, makes the check "not checked".
 
+With --prometheus it asks for the demand of schedules with idle: whether there is an answer, whether its series name the targets, and
+whether they are scraped as often as spec.idle.interval says.
+
 Parts without a right to read are named and count neither as good nor as bad.
 
 Exit codes: 0 no problem, 1 a problem, or an error.`,
 		Example: "  kubectl flyball doctor -A\n  kubectl flyball doctor --offline manifests/",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return s.examine(cmd.Context()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return s.examine(cmd.Context(), asked) },
 	}
+	f := cmd.Flags()
+	f.StringVar(&asked.Address, "prometheus", "", "URL of the manager's Prometheus server, to ask for the demand of schedules with idle")
+	f.StringVar(&asked.TokenFile, "prometheus-token-file", "", "File with the bearer token for --prometheus")
 	return cmd
 }
 
-func (s Env) examine(ctx context.Context) error {
+func (s Env) examine(ctx context.Context, asked prometheus.Options) error {
 	namespace := s.Namespace()
 	w, err := s.Load(ctx)
 	if err != nil {
@@ -80,6 +88,13 @@ func (s Env) examine(ctx context.Context) error {
 	}
 	found, err := Of(w, o)
 	if err != nil {
+		return err
+	}
+	memory, err := w.Memory()
+	if err != nil {
+		return err
+	}
+	if err := found.Demands(ctx, memory, asked); err != nil {
 		return err
 	}
 	if !s.Offline() {

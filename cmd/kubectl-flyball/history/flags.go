@@ -49,6 +49,12 @@ type Asked struct {
 	queries    map[string]string
 }
 
+// Span returns the length of the history.
+func (a Asked) Span() time.Duration { return a.span }
+
+// Step returns the time between two samples.
+func (a Asked) Step() time.Duration { return a.step }
+
 // Check parses the flags. It calls fault for each wrong flag.
 func (f *Flags) Check(fault func(format string, args ...any)) (a Asked) {
 	if len(f.Files) > 0 && f.Prometheus != "" {

@@ -114,7 +114,7 @@ func Make(ctx context.Context, w *source.World, o Options) (*Plan, error) {
 		return nil, err
 	}
 	for _, t := range p.all {
-		if t.changes() {
+		if t.changes() || t.byUse() {
 			p.Timelines = append(p.Timelines, t)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -252,7 +253,11 @@ func (p *Plan) textBars(w *report.Writer) {
 		return
 	}
 	cell, n := cells(p.To.Sub(p.From))
-	w.Heading("What runs (# all, + some, . nothing; a cell is %s)", spanText(cell))
+	legend := ""
+	if slices.ContainsFunc(p.Timelines, func(t Timeline) bool { return t.byUse() }) {
+		legend = ", ~ by use"
+	}
+	w.Heading("What runs (# all, + some, . nothing%s; a cell is %s)", legend, spanText(cell))
 	shown := p.Timelines
 	if len(shown) > maxBars && !w.Wide {
 		shown = shown[:maxBars]
@@ -283,6 +288,8 @@ func (t *Timeline) bar(from time.Time, cell time.Duration, n int) string {
 			at++
 		}
 		switch running := t.Steps[at].Running; {
+		case t.Steps[at].ByUse:
+			b.WriteByte('~')
 		case running <= 0:
 			b.WriteByte('.')
 		case running < 1:

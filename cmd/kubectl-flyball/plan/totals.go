@@ -116,6 +116,8 @@ type Step struct {
 	Running float64 `json:"running"`
 	// Replicas is the number of replicas. It is absent if the kind has none.
 	Replicas *int64 `json:"replicas,omitempty"`
+	// ByUse is true while use decides, which is not known in advance: the target may be asleep or awake.
+	ByUse bool `json:"byUse,omitempty"`
 	// By are the policies whose values are in force from At on, in order. Since is the first transition that set one of
 	// the values. JSON omits both, because the changes have them too.
 	By    []string  `json:"-"`
@@ -123,17 +125,28 @@ type Step struct {
 
 	// saved are the saved replicas of each policy.
 	saved []adapter.Saving
+	// written is true for a step that begins with a write.
+	written bool
 }
 
 // changes reports whether the plan writes anything to the target.
-func (t *Timeline) changes() bool { return len(t.Steps) > 1 }
+func (t *Timeline) changes() bool {
+	return slices.ContainsFunc(t.Steps, func(s Step) bool { return s.written })
+}
+
+// byUse reports whether use decides at any time.
+func (t *Timeline) byUse() bool {
+	return slices.ContainsFunc(t.Steps, func(s Step) bool { return s.ByUse })
+}
 
 // same reports whether two timelines show the same running amount at every instant.
 func (t *Timeline) same(o *Timeline) bool {
 	runs := func(steps []Step) []Step { // leaves out steps that change something else, such as a minimum
-		return slices.CompactFunc(slices.Clone(steps), func(a, b Step) bool { return a.Running == b.Running })
+		return slices.CompactFunc(slices.Clone(steps), func(a, b Step) bool { return a.Running == b.Running && a.ByUse == b.ByUse })
 	}
-	return slices.EqualFunc(runs(t.Steps), runs(o.Steps), func(a, b Step) bool { return a.At.Equal(b.At) && a.Running == b.Running })
+	return slices.EqualFunc(runs(t.Steps), runs(o.Steps), func(a, b Step) bool {
+		return a.At.Equal(b.At) && a.Running == b.Running && a.ByUse == b.ByUse
+	})
 }
 
 // ledger keeps the accounts of all listed targets.
@@ -141,6 +154,8 @@ type ledger struct {
 	memory   *world.Memory
 	options  Options
 	accounts map[workload.Ref]*account
+	// byUse is true if any policy decides by the use of its targets.
+	byUse bool
 }
 
 // account is the account of a target.
@@ -154,6 +169,10 @@ type account struct {
 // newLedger opens an account for every listed object. by has the policies that act on each target.
 func newLedger(memory *world.Memory, o Options, by map[workload.Ref][]string) *ledger {
 	l := &ledger{memory: memory, options: o, accounts: map[workload.Ref]*account{}}
+	memory.Policies(func(p *world.Policy) bool {
+		l.byUse = l.byUse || p.Idle != nil
+		return !l.byUse
+	})
 	memory.EachObject(func(ref workload.Ref) {
 		obj := memory.Object(ref)
 		if obj == nil || o.Keep != nil && !o.Keep(ref, obj) || decide.FollowsOwner(memory, obj) && len(obj.Ledger) == 0 {
@@ -179,19 +198,43 @@ func (l *ledger) keeps(ref workload.Ref) bool { return l.accounts[ref] != nil }
 // begin records the level of a target at the beginning of the plan.
 func (l *ledger) begin(ref workload.Ref) {
 	l.accounts[ref].timeline.Steps = nil
-	l.note(ref, l.options.From)
+	l.take(ref, l.step(ref, l.options.From))
 }
 
-// note records the level of a target from an instant on.
-func (l *ledger) note(ref workload.Ref, at time.Time) { l.accounts[ref].take(l.step(ref, at)) }
+// note records the level of a target from the instant of a write on.
+func (l *ledger) note(ref workload.Ref, at time.Time) {
+	step := l.step(ref, at)
+	step.written = true
+	l.take(ref, step)
+}
 
-// take adds a step. It replaces the step of an earlier write at the same instant.
-func (a *account) take(step Step) {
-	if n := len(a.timeline.Steps); n > 1 && a.timeline.Steps[n-1].At.Equal(step.At) {
-		a.timeline.Steps[n-1] = step
+// take adds a step, and the steps in which use decides until the next write. It replaces steps of the same instant and later ones.
+func (l *ledger) take(ref workload.Ref, step Step) {
+	steps := &l.accounts[ref].timeline.Steps
+	for n := len(*steps); n > 1 && !(*steps)[n-1].At.Before(step.At); n-- {
+		*steps = (*steps)[:n-1]
+	}
+	*steps = append(*steps, step)
+	if !l.byUse {
 		return
 	}
-	a.timeline.Steps = append(a.timeline.Steps, step)
+	for at, first := step.At, true; !at.IsZero() && at.Before(l.options.To); first = false {
+		v := decide.Target(l.memory, ref, at, nil)
+		if v.Result.Patch != nil && !first {
+			return
+		}
+		if last := &(*steps)[len(*steps)-1]; !first && last.ByUse != v.ByUse() {
+			step.At, step.written = at, false
+			*steps = append(*steps, step)
+		}
+		if last := &(*steps)[len(*steps)-1]; v.ByUse() {
+			last.ByUse, last.saved = true, nil // sleep by use saves once it happens
+		}
+		if !v.Wake.After(at) {
+			return
+		}
+		at = v.Wake
+	}
 }
 
 // step returns the present level of a target.
@@ -235,7 +278,8 @@ func (l *ledger) scaled(autoscaler workload.Ref, at time.Time) {
 		l.begin(ref)
 	default:
 		if step := l.step(ref, at); *step.Replicas != *a.timeline.Steps[len(a.timeline.Steps)-1].Replicas {
-			a.take(step)
+			step.written = true
+			l.take(ref, step)
 		}
 	}
 }

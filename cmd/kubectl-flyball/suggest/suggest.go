@@ -109,6 +109,24 @@ func (v *verb) check(f *faults) (learn int) {
 // read reads the world and the history. It splits the history into the part to learn from and the part for the
 // back-test.
 func (v *verb) read(ctx context.Context, arg string, learn int) (*source.World, *world.Memory, source.Target, error) {
+	w, memory, target, err := v.load(ctx, arg)
+	if err != nil {
+		return nil, nil, target, err
+	}
+	doing, done := v.Progress()
+	defer done()
+	readings, err := v.readings(ctx, target, doing)
+	if err != nil {
+		return nil, nil, target, err
+	}
+	if v.demand, err = habit.NewHistory(readings); err == nil {
+		v.teach, v.days, err = v.demand.Split(*v.Zone, learn)
+	}
+	return w, memory, target, v.refused(err)
+}
+
+// load reads the world around a target in a namespace.
+func (v *verb) load(ctx context.Context, arg string) (*source.World, *world.Memory, source.Target, error) {
 	w, target, err := v.Load(ctx, arg)
 	if err != nil {
 		return nil, nil, target, err
@@ -126,16 +144,7 @@ func (v *verb) read(ctx context.Context, arg string, learn int) (*source.World, 
 	if target.Namespace == "" {
 		return nil, nil, target, fmt.Errorf("%s has no namespace: a policy is proposed for one namespace", target.Ref)
 	}
-	doing, done := v.Progress()
-	defer done()
-	readings, err := v.readings(ctx, target, doing)
-	if err != nil {
-		return nil, nil, target, err
-	}
-	if v.demand, err = habit.NewHistory(readings); err == nil {
-		v.teach, v.days, err = v.demand.Split(*v.Zone, learn)
-	}
-	return w, memory, target, v.refused(err)
+	return w, memory, target, nil
 }
 
 // refused gives a separate exit code to the error that nothing can be proposed from the history.

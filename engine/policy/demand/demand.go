@@ -32,6 +32,14 @@ type Rule struct {
 // Fresh is the time for which an answer counts.
 func (r *Rule) Fresh() time.Duration { return 2 * r.Interval }
 
+// Whole returns the last instant of a subquery of the demand before now. Prometheus evaluates it at multiples of the interval.
+func (r *Rule) Whole(now time.Time) time.Time {
+	return time.UnixMilli(now.UnixMilli() - now.UnixMilli()%r.Interval.Milliseconds())
+}
+
+// LongestWait is the longest time from the first demand to the write that wakes the target. The scrape interval is at most the interval.
+func (r *Rule) LongestWait() time.Duration { return 2*r.Interval + time.Second }
+
 // Answer is the decision about a target.
 type Answer struct {
 	// Class is Awake, Sleep or Keep. Since is the begin of Sleep; zero: unknown.

@@ -194,3 +194,30 @@ func TestValuesOfADemand(t *testing.T) {
 		t.Errorf("no number is %d", got)
 	}
 }
+
+// TestReplayCountsSleepAndWakes: two stretches of use in a history by the minute. The target sleeps two hours after each, and after an
+// unknown minute two hours after that.
+func TestReplayCountsSleepAndWakes(t *testing.T) {
+	var history []demand.Value
+	add := func(v demand.Value, minutes int) {
+		for range minutes {
+			history = append(history, v)
+		}
+	}
+	add(demand.Used, 10)
+	add(demand.Quiet, 180) // asleep for 60 minutes and a step
+	add(demand.Used, 1)
+	add(demand.Quiet, 60)
+	add(demand.Missing, 1)
+	add(demand.Quiet, 150) // asleep from the 121st minute
+	r := rule
+	r.AsleepAfter = 2 * time.Hour
+	got := r.Replay(history, at(0), time.Minute)
+	want := demand.Replay{Total: 402 * time.Minute, Asleep: (61 + 30) * time.Minute, Unknown: time.Minute, Wakes: 1}
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if idle := r.Replay(history[10:190], at(0), time.Minute); idle.Asleep != 60*time.Minute || idle.Wakes != 0 {
+		t.Errorf("without use it sleeps for %s", idle.Asleep)
+	}
+}

@@ -23,8 +23,8 @@ const (
 	minAsleepAfter, maxAsleepAfter = 10 * time.Second, 30 * 24 * time.Hour
 )
 
-// compileIdle compiles a rule by use. namespace is that of the policy.
-func compileIdle(rule *v1alpha1.IdleRule, namespace string, at *field.Path) (*demand.Rule, field.ErrorList) {
+// CompileIdle compiles a rule by use. namespace is that of the policy; empty: it has none.
+func CompileIdle(rule *v1alpha1.IdleRule, namespace string, at *field.Path) (*demand.Rule, field.ErrorList) {
 	if rule == nil {
 		return nil, nil
 	}

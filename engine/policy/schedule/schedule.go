@@ -57,7 +57,7 @@ func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorLi
 	order, es := compileOrder(rules.Order, id.Namespace == "", at.Child("order"))
 	errs = append(errs, es...)
 	errs = append(errs, validate(*rules, ctx.AuthorsAsked, at)...)
-	idle, es := compileIdle(rules.Idle, id.Namespace, at.Child("idle"))
+	idle, es := CompileIdle(rules.Idle, id.Namespace, at.Child("idle"))
 	errs = append(errs, es...)
 	if len(errs) > 0 {
 		broken := policy.Broken(id, errs)

@@ -18,21 +18,17 @@ import (
 var _ = Describe("A schedule with idle", Label("prometheus"), func() {
 	It("puts an app behind HAProxy to sleep without requests, and wakes it at the first request", func() {
 		ns := suite.Namespace(ctx, env)
-		address := fmt.Sprintf("127.0.0.1:%d", suite.FreePort())
 		d := newApp(ns, "web")
-		runApp(d, address)
-		web := newFront(ns, "web", address)
-		config := harness.Prometheus{Binary: env.Cluster.Bin("prometheus"), Config: scraping(map[string]string{ns: web.metrics})}
+		web := newFront(ns, "web")
+		runApp(d, web)
+		config := harness.Prometheus{Binary: env.Cluster.Bin("prometheus"), Config: harness.ScrapeFronts(map[string]string{ns: web.Metrics})}
 		url, stop := config.Start(GinkgoTB())
 		manager := start(app.PrometheusOptions{Address: url})
 		s := newSchedule(ns)
 
 		By("using it until it has been there for longer than the time without use")
-		request := func(g Gomega) string {
-			_, page := web.get(g)
-			return page
-		}
-		Eventually(request).Should(Equal("the app"))
+		request := web.get
+		Eventually(request).Should(Equal("the app\n"))
 		begin := time.Now()
 		Eventually(func(g Gomega) time.Duration {
 			g.Expect(replicas(d)(g)).To(Equal(3))
@@ -51,7 +47,7 @@ var _ = Describe("A schedule with idle", Label("prometheus"), func() {
 		Eventually(request).Should(ContainSubstring("waking up"))
 		Eventually(replicas(d)).Should(Equal(3))
 		AddReportEntry("awake after the first request", time.Since(asked).Round(time.Millisecond))
-		Eventually(request).Should(Equal("the app"))
+		Eventually(request).Should(Equal("the app\n"))
 		AddReportEntry("served after the first request", time.Since(asked).Round(time.Millisecond))
 		Expect(d.Annotations).NotTo(HaveKey("flyball.dev/ledger"))
 
@@ -73,19 +69,19 @@ var _ = Describe("A schedule with idle", Label("prometheus"), func() {
 
 	It("keeps the demand of a namespaced Schedule inside its namespace", func() {
 		own, other := suite.Namespace(ctx, env), suite.Namespace(ctx, env)
-		web, foreign := newFront(own, "web", "127.0.0.1:1"), newFront(other, "web", "127.0.0.1:1")
+		web, foreign := newFront(own, "web"), newFront(other, "web")
 		config := harness.Prometheus{Binary: env.Cluster.Bin("prometheus"),
-			Config: scraping(map[string]string{own: web.metrics, other: foreign.metrics})}
+			Config: harness.ScrapeFronts(map[string]string{own: web.Metrics, other: foreign.Metrics})}
 		url, _ := config.Start(GinkgoTB())
-		schedule := func(namespace, demand string) (*appsv1.Deployment, *v1alpha1.Schedule) {
+		scheduled := func(namespace, demand string) (*appsv1.Deployment, *v1alpha1.Schedule) {
 			s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "idle"}}
 			s.Spec.Idle = &v1alpha1.IdleRule{Demand: demand, AsleepAfter: v1alpha1.Duration(asleepAfter.String()), Interval: "2s"}
 			Expect(env.Client.Create(ctx, s)).To(Succeed())
 			return newApp(namespace, "web"), s
 		}
-		d, s := schedule(own, requests)
+		d, s := scheduled(own, harness.FrontDemand)
 		// This author names the counters of the other tenant, which are quiet, in place of the author's own.
-		thief, stolen := schedule(other, fmt.Sprintf(
+		thief, stolen := scheduled(other, fmt.Sprintf(
 			`label_replace(rate(haproxy_backend_http_requests_total{tenant=%q}[10s]), "name", "web", "", "")`, own))
 
 		By("refusing without a label that separates tenants")

@@ -4,12 +4,7 @@ package idle
 import (
 	"context"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -43,69 +38,29 @@ var _ = BeforeSuite(func() {
 // The app is asleep after asleepAfter without a request.
 const asleepAfter = 10 * time.Second
 
-// waking is the page of HAProxy for an app without endpoints.
-const waking = "HTTP/1.0 503 Service Unavailable\r\nContent-Type: text/html\r\nRetry-After: 2\r\n\r\n" +
-	"<meta http-equiv=refresh content=2><p>The app is waking up.\n"
-
 // front is a HAProxy before one app.
-type front struct {
-	// url is the address for users. metrics is the address of its counters. backend is the name of its backend.
-	url, metrics, backend string
-}
+type front struct{ harness.Front }
 
 // newFront starts a HAProxy with a backend for an app.
-func newFront(namespace, name, app string) front {
+func newFront(namespace, name string) front {
 	GinkgoHelper()
-	t := GinkgoTB()
 	binary, err := exec.CommandContext(ctx, "./haproxy").Output()
 	Expect(err).NotTo(HaveOccurred(), "%s", err)
-	dir := t.TempDir()
-	page, config := filepath.Join(dir, "waking.http"), filepath.Join(dir, "haproxy.cfg")
-	Expect(os.WriteFile(page, []byte(waking), 0o600)).To(Succeed())
-	f := front{url: fmt.Sprintf("127.0.0.1:%d", suite.FreePort()), metrics: fmt.Sprintf("127.0.0.1:%d", suite.FreePort()),
-		backend: namespace + "_" + name}
-	text := fmt.Sprintf(`
-defaults
-  mode http
-  timeout client 10s
-  timeout connect 1s
-  timeout server 10s
-  retries 0
-frontend users
-  bind %[1]s
-  default_backend %[3]s
-frontend counters
-  bind %[2]s
-  http-request use-service prometheus-exporter
-backend %[3]s
-  errorfile 503 %[4]s
-  server app %[5]s check inter 100ms
-`, f.url, f.metrics, f.backend, page, app)
-	Expect(os.WriteFile(config, []byte(text), 0o600)).To(Succeed())
-	cmd := exec.CommandContext(ctx, strings.TrimSpace(string(binary)), "-db", "-f", config)
-	cmd.Stdout, cmd.Stderr = GinkgoWriter, GinkgoWriter
-	Expect(cmd.Start()).To(Succeed())
-	DeferCleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it was killed
-	})
-	return f
+	f, stop, err := harness.StartFront(strings.TrimSpace(string(binary)), GinkgoT().TempDir(), namespace, name, GinkgoWriter)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(stop)
+	return front{f}
 }
 
-// get requests the app as a browser does, and returns the status and the page.
-func (f front) get(g Gomega) (status int, page string) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+f.url, nil)
+// get requests the app as a browser does, and returns the page.
+func (f front) get(g Gomega) string {
+	page, err := f.Get(ctx)
 	g.Expect(err).NotTo(HaveOccurred())
-	answer, err := http.DefaultClient.Do(request)
-	g.Expect(err).NotTo(HaveOccurred())
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	g.Expect(err).NotTo(HaveOccurred())
-	return answer.StatusCode, string(text)
+	return page
 }
 
-// runApp serves the app at an address while its Deployment has replicas, in place of a kubelet.
-func runApp(d *appsv1.Deployment, address string) {
+// runApp serves the app of a front while its Deployment has replicas, in place of a kubelet.
+func runApp(d *appsv1.Deployment, f front) {
 	running, stop := context.WithCancel(ctx)
 	done := make(chan struct{})
 	DeferCleanup(func() {
@@ -115,45 +70,8 @@ func runApp(d *appsv1.Deployment, address string) {
 	go func() {
 		defer GinkgoRecover()
 		defer close(done)
-		var server *http.Server
-		for running.Err() == nil {
-			var now appsv1.Deployment
-			err := env.Client.Get(running, client.ObjectKeyFromObject(d), &now)
-			switch up := err == nil && *now.Spec.Replicas > 0; {
-			case err != nil:
-			case up && server == nil:
-				listener, err := net.Listen("tcp", address)
-				Expect(err).NotTo(HaveOccurred())
-				server = &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-					_, _ = io.WriteString(w, "the app")
-				})}
-				go func(s *http.Server) { _ = s.Serve(listener) }(server)
-			case !up && server != nil:
-				_ = server.Close()
-				server = nil
-			}
-			select {
-			case <-running.Done():
-			case <-time.After(50 * time.Millisecond):
-			}
-		}
-		if server != nil {
-			_ = server.Close()
-		}
+		Expect(env.ServeApp(running, client.ObjectKeyFromObject(d), f.App)).To(Succeed())
 	}()
-}
-
-// requests is the number of requests a second to the backends of HAProxy, whose names are NAMESPACE_NAME.
-const requests = `label_replace(label_replace(rate(haproxy_backend_http_requests_total[10s]), "namespace", "$1", "proxy", "(.+)_.+"),
-  "name", "$1", "proxy", ".+_(.+)")`
-
-// scraping returns the configuration of a Prometheus that scrapes an address of each tenant each second. Its series have the label tenant.
-func scraping(addresses map[string]string) string {
-	text := "global: {scrape_interval: 1s, scrape_timeout: 1s}\nscrape_configs:\n- job_name: front\n  static_configs:\n"
-	for tenant, address := range addresses {
-		text += fmt.Sprintf("  - {targets: [%q], labels: {tenant: %q}}\n", address, tenant)
-	}
-	return text
 }
 
 // newApp creates a Deployment with three replicas.
@@ -178,7 +96,7 @@ func newSchedule(namespace string, change ...func(*v1alpha1.ClusterScheduleSpec)
 	GinkgoHelper()
 	s := &v1alpha1.ClusterSchedule{ObjectMeta: metav1.ObjectMeta{Name: "idle-" + namespace}}
 	s.Spec.Target.Namespaces = []string{namespace}
-	s.Spec.Idle = &v1alpha1.IdleRule{Demand: requests, AsleepAfter: v1alpha1.Duration(asleepAfter.String()), Interval: "2s"}
+	s.Spec.Idle = &v1alpha1.IdleRule{Demand: harness.FrontDemand, AsleepAfter: v1alpha1.Duration(asleepAfter.String()), Interval: "2s"}
 	for _, c := range change {
 		c(&s.Spec)
 	}

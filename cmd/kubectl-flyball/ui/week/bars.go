@@ -22,6 +22,7 @@ func (w *Week) bars(line *plan.Timeline) (all []Bar) {
 			known = w.From
 		}
 		all = add(all, Bar{From: w.From, To: known, State: Unknown, Past: true})
+		first.ByUse = false // the past is known
 		past := bar(&first, known, start)
 		past.Past = true
 		all = add(all, past)
@@ -40,6 +41,8 @@ func (w *Week) bars(line *plan.Timeline) (all []Bar) {
 func bar(s *plan.Step, from, to time.Time) Bar {
 	b := Bar{From: from, To: to, State: Awake, Running: s.Running, Replicas: s.Replicas, By: s.By}
 	switch {
+	case s.ByUse:
+		b.State = ByUse
 	case s.Running <= 0:
 		b.State = Asleep
 	case s.Running < 1:

@@ -33,6 +33,8 @@ const (
 	Set State = "set"
 	// Raised means that more of the target runs than its owner asks for.
 	Raised State = "raised"
+	// ByUse means that use decides whether the target is asleep, which is not known in advance.
+	ByUse State = "by use"
 	// Mixed means that the targets of a group are in several states.
 	Mixed State = "mixed"
 	// Unknown means that the time has passed and that no record of it is kept.
@@ -40,7 +42,7 @@ const (
 )
 
 // States returns all states, in the order in which a legend lists them.
-func States() []State { return []State{Awake, Asleep, Reduced, Raised, Set, Mixed, Unknown} }
+func States() []State { return []State{Awake, Asleep, Reduced, Raised, Set, ByUse, Mixed, Unknown} }
 
 // Bar is a span of time in one state.
 type Bar struct {
