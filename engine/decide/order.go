@@ -21,19 +21,19 @@ type Standing struct {
 	// Since is the instant from which the targets wait for the wave. It is zero if no wave is known for the target.
 	Since time.Time
 	// Entering is true for a target coming due now. It is decided again before it may look for unfinished objects,
-	// so that a look serves all targets that came due before it.
+	// so that a look serves all targets due before it.
 	Entering bool
 	// Resumed is true for a standing from the policy's status. It counts only for a target that was due at the policy's last transition
 	// already, because the status has the standing of one party. If Entering is also true, another target comes due now.
 	Resumed bool
 	// Seen is the number of targets that had come due in any order before the look.
 	Seen uint64
-	// Last is the last object that was found unfinished. Rest has this object and the objects of the wave after it. The
+	// Last is the last object found unfinished. Rest has this object and the objects of the wave after it. The
 	// next search begins there. So a change of one object does not lead to a search through all objects of a large
 	// wave.
 	Last workload.Ref
 	Rest []workload.Ref
-	// Recorded names an unfinished object, from the policy's status. It is set only in a World that may lack objects.
+	// Recorded names an unfinished object, from the policy's status. It is set only in a World with possibly missing objects.
 	Recorded string
 }
 
@@ -207,7 +207,7 @@ func (d decider) wasDue(p *Policy, ref workload.Ref, dir workload.Direction, at 
 	return i >= 0 && v.Opinions[i].moves(dir) && v.Result.Patch != nil && v.Result.Direction == dir
 }
 
-// gate returns the gate for a target that waits for a wave.
+// gate returns the gate for a target waiting for a wave.
 func (h *Hold) gate(p *Policy) Gate {
 	g := Gate{Kind: GateOrder, Order: h, Reason: fmt.Sprintf("waits for wave %s of %s", h.Title, p.ID)}
 	if h.Entering {

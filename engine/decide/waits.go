@@ -8,12 +8,12 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Waits has, for every policy with an order, the targets that still have to change and the waves for which they wait. A
+// Waits has, for every policy with an order, the targets still to change and the waves for which they wait. A
 // new manager finds both again from the objects. The policy's status has the instant from which targets wait, and the
 // open wave after a timeout. The zero Waits is empty.
 //
 // A target coming due enters a room and is decided again. The second decision looks for the first unfinished
-// wave. Its result holds for a party: all targets that entered before the look. A target entering later is in a
+// wave. Its result holds for a party: all targets entered before the look. A target entering later is in a
 // later party and begins with the first wave, because earlier waves may have new members by then.
 //
 // If the unfinished object changes, one of the waiting targets of a party is decided again. The other targets are
@@ -25,13 +25,13 @@ type Waits struct {
 	entered uint64
 }
 
-// room has the targets of a line that still have to change. Targets of the first wave are not
+// room has the targets of a line still to change. Targets of the first wave are not
 // in it.
 type room struct {
 	members map[workload.Ref]member
 	// parties are in the order of their looks.
 	parties []*party
-	// settled has the targets that had nothing to change since the policy's standing was resumed from the status. It is
+	// settled has the targets with nothing to change since the policy's standing was resumed from the status. It is
 	// nil if no standing was resumed.
 	settled map[workload.Ref]bool
 }
@@ -139,7 +139,7 @@ func (w *Waits) concerned(ref workload.Ref, yield func(Line, *room)) {
 	}
 }
 
-// Looked records the verdict about a target, and returns the targets that must be decided again.
+// Looked records the verdict about a target, and returns the targets to decide again.
 func (w *Waits) Looked(ref workload.Ref, v *Verdict, now time.Time) (again []workload.Ref) {
 	moving := map[Line]bool{}
 	for i := range v.Opinions {
@@ -175,7 +175,7 @@ func (w *Waits) Arrived(ref workload.Ref) {
 	})
 }
 
-// Gone removes a target that does not exist any more, and returns the targets that must be decided again.
+// Gone removes a target that does not exist any more, and returns the targets to decide again.
 func (w *Waits) Gone(ref workload.Ref) []workload.Ref { return w.look(ref, nil, false) }
 
 // settle records for rooms with a resumed standing that a target of the policy has nothing to change.
@@ -281,7 +281,7 @@ func (r *room) tidy() {
 	r.parties = slices.DeleteFunc(r.parties, func(p *party) bool { return !in[p] && p.Seen > 0 })
 }
 
-// release returns all members of a party that wait, and marks them as not waiting.
+// release returns all waiting members of a party, and marks them as not waiting.
 func (r *room) release(p *party) (all []workload.Ref) {
 	for ref, m := range r.members {
 		if m.waits && r.party(m.entry) == p {
@@ -312,7 +312,7 @@ func (w *Waits) Forget(id workload.Policy) {
 }
 
 // Open returns the waves that are open for the targets of a policy that still have to change in one direction, at most one for each
-// line, and the number of the targets that wait. Waves with waiting targets come first, and of these the first that began. It
+// line, and the number of the waiting targets. Waves with waiting targets come first, and of these the first that began. It
 // returns zero values if no target still has to change, or none has earlier waves.
 func (w *Waits) Open(id workload.Policy) (holds []Hold, waiting int) {
 	for _, d := range []workload.Direction{workload.DirectionUp, workload.DirectionDown} {

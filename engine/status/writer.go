@@ -28,7 +28,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Targets are the targets that wait for an instant or a wave.
+// Targets are the targets waiting for an instant or a wave.
 type Targets interface {
 	// SetTransition replaces the instant of a policy's next transition; zero: never.
 	SetTransition(id workload.Policy, at time.Time)
@@ -195,7 +195,7 @@ func (s *Writer) writeOne(ctx context.Context, id workload.Policy) {
 	}
 }
 
-// forgetWritten drops written policies that the cache has delivered.
+// forgetWritten drops written policies delivered by the cache.
 func (s *Writer) forgetWritten() {
 	snapshot := s.world.Snapshot()
 	s.mu.Lock()
