@@ -50,7 +50,7 @@ and a schedule follows its window at once.
 
 Pause a policy from Git in Git, because the next synchronisation would undo this.`,
 		Example: "  kubectl flyball pause schedule/nights\n  kubectl flyball pause schedule/office-hours --dry-run\n" +
-			"  kubectl flyball pause schedule/nights --end\n  kubectl flyball pause -l team=search",
+			"  kubectl flyball pause schedule/nights --end\n  kubectl flyball pause -l team=search --dry-run",
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 		ValidArgsFunction: s.Complete,
 	}
