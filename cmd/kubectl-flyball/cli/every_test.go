@@ -14,10 +14,12 @@ import (
 )
 
 // shownElsewhere has, by verb, the flags that need no golden file: flags that need a cluster (test/integration/cli
-// tests them), flags that write files, and flags with which a verb does not end by itself.
+// tests them), flags that write files, flags that need a Prometheus (test/integration/idle), and flags with which a verb does not end by
+// itself.
 var shownElsewhere = map[string][]string{
 	"status": {"watch"}, "explain": {"watch"}, "wake": {"wait", "timeout", "dry-run"}, "sleep": {"dry-run"}, "pause": {"dry-run"},
 	"adapter test": {"update"}, "adapter new": {"into"},
+	"doctor": {"prometheus", "prometheus-token-file"}, "suggest schedule": {"idle", "asleep-after"},
 }
 
 // TestEveryVerb checks that every verb has golden files of its table, its JSON and an error, and that every flag

@@ -26,12 +26,9 @@ The command proposes nothing, with the reason in the error, for fewer than 21 wh
 --learn its number, and 2), if more than a tenth of either part is unknown, or if no proposal is worth it.
 `
 
-const longSchedule = `Proposes a Schedule that puts a workload to sleep in its unused hours. A minute counts as used above --idle-below. An hour of the week
-is idle if the workload was unused in it on all teaching days, with at least two of them. Consecutive idle hours are a window, which
-ends --lead before the first use.
-
-With --idle it proposes sleep without use in place of windows, and says for several times without use how much of the history the target
-would have slept, and how often a user would have woken it.` + ending
+const longSchedule = `Proposes a Schedule that puts a workload to sleep in its unused hours: without a minute above --idle-below on all
+teaching days, two of them at least. Consecutive hours are a window, which ends --lead before the first use. With --idle, sleep without
+use takes the place of windows: the output has the part of the history asleep, and the number of wake-ups by use.` + ending
 
 const longTrigger = `Proposes a Trigger that sets the bounds of an autoscaler by the hour, for weekdays and for the weekend. The minimum of an hour serves
 the peak of that hour on half of the teaching days, at the autoscaler's target utilisation. The maximum is the autoscaler's own, or

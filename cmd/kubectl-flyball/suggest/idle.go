@@ -22,7 +22,7 @@ import (
 )
 
 // idleFlags are the flags about sleep without use.
-type idleFlags struct{ demand, asleepAfter, interval string }
+type idleFlags struct{ demand, asleepAfter string }
 
 // compared are the times without use whose outcomes are printed beside the proposed one.
 var compared = []time.Duration{30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour}
@@ -44,11 +44,10 @@ func (v *scheduleVerb) runIdle(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	asks := &v1alpha1.IdleRule{Demand: v.idle.demand, AsleepAfter: v1alpha1.Duration(v.idle.asleepAfter),
-		Interval: v1alpha1.Duration(v.idle.interval)}
+	asks := &v1alpha1.IdleRule{Demand: v.idle.demand, AsleepAfter: v1alpha1.Duration(v.idle.asleepAfter)}
 	rule, errs := schedule.CompileIdle(asks, target.Namespace, field.NewPath("spec", "idle"))
 	if len(errs) > 0 {
-		return fmt.Errorf("read --idle, --asleep-after and --interval: %w", errs.ToAggregate())
+		return fmt.Errorf("read --idle and --asleep-after: %w", errs.ToAggregate())
 	}
 	doing, done := v.Progress()
 	defer done()

@@ -27,8 +27,6 @@ func newSchedule(s Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "schedule KIND/NAME", Short: "Propose a Schedule for the unused hours of a workload", Long: longSchedule,
 		Example: "  kubectl flyball suggest schedule deployment/web --usage weeks.csv --time-zone Europe/Berlin\n" +
-			"  kubectl flyball suggest schedule deployment/web --idle 'sum by (namespace, name) (rate(requests_total[2m]))' " +
-			"--prometheus http://localhost:9090\n" +
 			"  kubectl flyball suggest schedule deployment/web --offline manifests/ --usage weeks.csv --time-zone Europe/Berlin -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if v.idle.demand != "" {
@@ -48,7 +46,6 @@ func newSchedule(s Env) *cobra.Command {
 	f.StringVar(&v.idle.demand, "idle", "", "A demand in PromQL: propose sleep without use in place of windows, with its outcome on the "+
 		"history in --prometheus")
 	f.StringVar(&v.idle.asleepAfter, "asleep-after", "2h", "For --idle: the time without use after which the target sleeps")
-	f.StringVar(&v.idle.interval, "interval", "15s", "For --idle: the time between two queries, at least the scrape interval")
 	return cmd
 }
 

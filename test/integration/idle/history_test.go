@@ -90,7 +90,7 @@ var _ = Describe("The history of a demand", Label("prometheus"), Ordered, func()
 			ContainSubstring("# - with 2h this would have slept 75 % of the time, with 4 wakes\n"),
 			ContainSubstring("# - with 3h this would have slept 66 % of the time, with 4 wakes\n"),
 			ContainSubstring("# - the longest wait of a user: 31s until the write, and the start of the pods\n"),
-			ContainSubstring("    asleepAfter: 3h\n    demand: rate(requests_total[2m])\n    interval: 15s\n"),
+			ContainSubstring("    asleepAfter: 3h\n    demand: rate(requests_total[2m])\n  target:\n"),
 			Not(ContainSubstring("labels"))))
 
 		By("naming a demand without a series for the target")
