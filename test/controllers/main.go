@@ -19,13 +19,13 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	var err error
 	if len(os.Args) == 3 && os.Args[1] == "manager" {
 		err = serve(ctx, os.Args[2], os.Stdin)
 	} else {
 		err = try(ctx, os.Args[1:])
 	}
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "controllers:", err)
 		os.Exit(1)

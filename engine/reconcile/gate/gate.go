@@ -68,9 +68,11 @@ type Wait struct {
 	Err error
 }
 
-// NotSent is the outcome of a write that was not sent. Opened is that of a write for which an autoscaler was opened: it is sent once the
-// autoscaler's controller has seen its bounds.
-const NotSent, Opened apply.Outcome = "", "opened"
+// NotSent is the outcome of a write that was not sent.
+const NotSent apply.Outcome = ""
+
+// Opened is the outcome of a write for which an autoscaler was opened. It is sent once the autoscaler's controller has seen its bounds.
+const Opened apply.Outcome = "opened"
 
 // End is the end of a write.
 type End struct {

@@ -119,7 +119,7 @@ func written(g Gomega) (all []string) {
 	requests, err := env.Cluster.Audit()
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, r := range requests {
-		if r.UserAgent != "flyball-manager" || r.Object == nil || strings.Contains("get list watch", r.Verb) {
+		if r.UserAgent != "flyball-manager" || r.Object == nil || slices.Contains([]string{"get", "list", "watch"}, r.Verb) {
 			continue
 		}
 		switch r.Object.APIGroup + "/" + r.Object.Resource {
