@@ -184,7 +184,7 @@ func filesGiveTheSame(t *testing.T, p *prometheus, samples []workload.Sample, la
 	if err := os.WriteFile(file, table(t, samples), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	common := []string{"recommend", "deployment/web", "--offline", manifest, "-n", "shop", "--time-zone", "UTC", "-o", "json"}
+	common := []string{"suggest", "requests", "deployment/web", "--offline", manifest, "-n", "shop", "--time-zone", "UTC", "-o", "json"}
 	asked, note := recommendation(t, append(common, "--prometheus", p.url, "--history", "2d", "--at", last.Format(time.RFC3339))...)
 	if !strings.Contains(note, "container mesh is left out") {
 		t.Errorf("of a container that the manifest does not have it says %q", note)
