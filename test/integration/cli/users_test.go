@@ -2,6 +2,7 @@ package cli
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -93,7 +94,7 @@ var _ = Describe("Every verb", func() {
 			Expect(run("nobody", "", args...)).To(a.nobody, "nobody")
 			put = append(put, verbOf(a.args))
 		}
-		Expect(put).To(ConsistOf(verbs("", cli.New(cli.Env{}))))
+		Expect(slices.Compact(put)).To(ConsistOf(verbs("", cli.New(cli.Env{}))))
 	})
 })
 
