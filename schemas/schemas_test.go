@@ -79,7 +79,7 @@ func objects(t *testing.T, dir string, visit func(file string, obj *unstructured
 		decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
 		for {
 			obj := &unstructured.Unstructured{}
-			if err := decoder.Decode(obj); errors.Is(err, io.EOF) {
+			if err := decoder.Decode(&obj.Object); errors.Is(err, io.EOF) {
 				return nil
 			} else if err != nil {
 				return err
@@ -94,9 +94,8 @@ func objects(t *testing.T, dir string, visit func(file string, obj *unstructured
 	}
 }
 
-// TestSamplesAndAdaptersAreValid checks that every object in samples and adapters is valid, and that the same object
-// is
-// invalid with an additional field that the CRD does not have.
+// TestSamplesAndAdaptersAreValid checks that every object in samples and adapters is valid, and that the same object is invalid with an
+// additional field that the CRD does not have.
 func TestSamplesAndAdaptersAreValid(t *testing.T) {
 	validators := load(t)
 	seen := 0
