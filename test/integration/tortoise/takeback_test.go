@@ -38,11 +38,13 @@ func scopedQuota(ns, memory string) {
 	}).Should(Succeed())
 }
 
-// smallNode creates a node with the given memory for pods that select it.
+// smallNode creates a node with the given memory for pods that select it. Pods without the toleration stay away: one pod of another spec
+// would take the room of the last one.
 func smallNode(memory string) (name string) {
 	GinkgoHelper()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "small-", Labels: map[string]string{},
-		Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}}}
+		Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}},
+		Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "small", Effect: corev1.TaintEffectNoSchedule}}}}
 	Expect(env.Client.Create(ctx, n)).To(Succeed())
 	DeferCleanup(func() { suite.Remove(ctx, env, n) })
 	Expect(env.Patch(ctx, n, fmt.Sprintf(`{"metadata":{"labels":{"small":%q}}}`, n.Name))).To(Succeed())
@@ -148,8 +150,8 @@ var _ = Describe("A roll-out of requests that does not become ready", func() {
 				kind: "Deployment", why: "Insufficient memory", obstacle: func(string) {},
 				manifest: func(ns string) string {
 					node = smallNode("400Mi")
-					return fmt.Sprintf(strings.Replace(short, "terminationGracePeriodSeconds: 0",
-						"terminationGracePeriodSeconds: 0\n      nodeSelector: {small: "+node+"}", 1), ns, "web")
+					return fmt.Sprintf(strings.Replace(short, "terminationGracePeriodSeconds: 0", "terminationGracePeriodSeconds: 0\n"+
+						"      tolerations: [{key: small, operator: Exists}]\n      nodeSelector: {small: "+node+"}", 1), ns, "web")
 				},
 			}
 		}()),
