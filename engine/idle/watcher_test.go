@@ -267,6 +267,10 @@ func TestAnswersThatProveNothing(t *testing.T) {
 			want: "- - 15s the demand has no series for it",
 			fault: "DemandUnanswered: no series of requests has a sample of the last 30s: " +
 				"is spec.idle.interval shorter than the scrape interval?"},
+		"zeros in the place of stale series": {change: func(s *server) { s.now = []series{{"namespace=shop name=web", 0}} },
+			want: "- - 15s the demand has no series for it",
+			fault: "DemandUnanswered: no series of requests has a sample of the last 30s: " +
+				"is spec.idle.interval shorter than the scrape interval?"},
 		"no series": {change: func(s *server) { s.now = []series{{"namespace=shop name=db", 0}, fresh} },
 			want: "- - 15s the demand has no series for it"},
 		"other labels": {change: func(s *server) { s.now = []series{{"ns=shop service=web", 0}, fresh} },

@@ -56,6 +56,9 @@ func (l *Look) Of(ref workload.Ref) Value {
 	if ref.Namespace != "" {
 		v = max(v, l.values[types.NamespacedName{Namespace: ref.Namespace}])
 	}
+	if v == Quiet && l.IsStale() { // by a query that fills in for missing series
+		return Missing
+	}
 	if v == Missing && l.rule.AbsentIdle && !slices.Contains(l.fresh, false) {
 		return Quiet
 	}
