@@ -18,11 +18,12 @@ func doubt(v demand.Value) string {
 	return ""
 }
 
-// stale returns a message about the selectors without fresh samples, or "" if one has some.
+// stale returns a message about the selectors without fresh samples, or "" without such a selector.
 func (w *watcher) stale(l *demand.Look) string {
-	if !l.IsStale() {
+	stale := l.Stale(w.query)
+	if len(stale) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("no series of %s has a sample of the last %s: is spec.idle.interval shorter than the scrape interval?",
-		strings.Join(w.query.Selectors, " or "), w.rule.Fresh())
+		strings.Join(stale, " or "), w.rule.Fresh())
 }

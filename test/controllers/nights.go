@@ -36,10 +36,13 @@ func (p *project) nights(ctx context.Context, root string) (_ []*scenario, err e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, env.Cluster.Stop()) }()
+	defer func() {
+		p.stop()
+		_ = os.RemoveAll(p.work)
+	}()
 	if err := p.prepare(ctx, env); err != nil {
 		return nil, err
 	}
-	defer p.stop()
 	if err := env.InstallAdapters(ctx); err != nil {
 		return nil, err
 	}

@@ -90,7 +90,7 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// dryRun returns what takes the place of writes, or nil if they are sent.
+// dryRun returns the keeper of writes in a dry run, or nil if writes are sent.
 func (o *Options) dryRun(config *rest.Config) (*apply.DryRun, error) {
 	if !o.DryRun {
 		return nil, nil

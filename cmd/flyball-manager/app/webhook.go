@@ -181,8 +181,7 @@ func ownKinds(w *world.World, ctx policy.Context, adapters admit.Adapters, messa
 	return list
 }
 
-// mostEnded is the largest number of objects in a namespace, in multiples of Kind.MostInForce, with the ended
-// ones, which stay for a day.
+// mostEnded is the largest number of objects in a namespace, in multiples of Kind.MostInForce. Ended objects count, and stay for a day.
 const mostEnded = 10
 
 // limitInForce adds to a validator the limits of the objects of a kind in a namespace, for a new object and for an edit by which an

@@ -99,11 +99,11 @@ func unnamed(memory *world.Memory, p *world.Policy, query *demand.Query, found m
 			missing = append(missing, ref)
 		}
 	})
-	strangers := look.Strangers(targets)
+	strangers, stale := look.Strangers(targets), look.Stale(query)
 	labels := fmt.Sprintf("by the labels %s and %s", p.Idle.NamespaceLabel, p.Idle.NameLabel)
 	switch {
-	case look.IsStale():
-		return []string{fmt.Sprintf("no series of %s has a sample of the last %s", strings.Join(query.Selectors, " or "), p.Idle.Fresh())}, ""
+	case len(stale) > 0:
+		return []string{fmt.Sprintf("no series of %s has a sample of the last %s", strings.Join(stale, " or "), p.Idle.Fresh())}, ""
 	case len(targets) > 0 && len(missing) == len(targets):
 		return []string{fmt.Sprintf("no series names a target %s, for example %s", labels, cmp.Or(example, "there is none"))}, ""
 	case len(missing) > 0:

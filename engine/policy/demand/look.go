@@ -56,10 +56,13 @@ func (l *Look) Of(ref workload.Ref) Value {
 	if ref.Namespace != "" {
 		v = max(v, l.values[types.NamespacedName{Namespace: ref.Namespace}])
 	}
-	if v == Quiet && l.IsStale() { // by a query that fills in for missing series
-		return Missing
+	if slices.Contains(l.fresh, false) {
+		if v == Quiet { // the query may have filled in for missing series
+			return Missing
+		}
+		return v
 	}
-	if v == Missing && l.rule.AbsentIdle && !slices.Contains(l.fresh, false) {
+	if v == Missing && l.rule.AbsentIdle {
 		return Quiet
 	}
 	return v
@@ -75,5 +78,12 @@ func (l *Look) Strangers(targets []workload.Ref) []types.NamespacedName {
 	return slices.SortedFunc(maps.Keys(left), func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) })
 }
 
-// IsStale reports whether no selector of the demand has fresh samples.
-func (l *Look) IsStale() bool { return len(l.fresh) > 0 && !slices.Contains(l.fresh, true) }
+// Stale returns the selectors of the demand without fresh samples.
+func (l *Look) Stale(q *Query) (stale []string) {
+	for i, selector := range q.Selectors {
+		if !l.fresh[i] {
+			stale = append(stale, selector)
+		}
+	}
+	return stale
+}
