@@ -35,10 +35,8 @@ func TestStreamedListThenEvents(t *testing.T) {
 	heard := &recorder{}
 	w := ensure(t, s.manager(), heard)
 	waitSynced(t, w)
-	eventually(t, "the deletion arrives", func() bool { return w.Get("shop", "b") == nil })
-
-	events := heard.heard()
-	if len(events) != 5 {
+	events := heard.waitFor(t, 5)
+	if len(events) != 5 || w.Get("shop", "b") != nil {
 		t.Fatalf("heard %q", events)
 	}
 	initial := map[string]bool{events[0]: true, events[1]: true} // a list has no order
@@ -149,7 +147,7 @@ func TestExpiredVersionCausesANewList(t *testing.T) {
 	w := ensure(t, s.manager(), heard)
 	eventually(t, "the second list arrives", func() bool { return w.Stats().Lists == 2 })
 	want := []string{"update b@2 red to b@9 blue", "delete gone@3 red"}
-	if diff := cmp.Diff(want, heard.heard()[3:]); diff != "" {
+	if diff := cmp.Diff(want, heard.waitFor(t, 5)[3:]); diff != "" {
 		t.Errorf("unchanged objects must be silent, vanished ones deleted: %s", diff)
 	}
 	if _, err := w.Err(); err != nil || w.Stats().Failures != 0 {
@@ -210,13 +208,12 @@ func TestCutAndGarbledFrames(t *testing.T) {
 			})
 			heard := &recorder{}
 			w := ensure(t, s.manager(), heard)
-			eventually(t, "the change arrives", func() bool {
-				a := w.Get("shop", "a")
-				return a != nil && a.ResourceVersion == "4"
-			})
 			want := []string{"add a@1 red", "update a@1 red to a@3 green", "update a@3 green to a@4 blue"}
-			if diff := cmp.Diff(want, heard.heard()); diff != "" {
+			if diff := cmp.Diff(want, heard.waitFor(t, len(want))); diff != "" {
 				t.Error(diff)
+			}
+			if a := w.Get("shop", "a"); a == nil || a.ResourceVersion != "4" {
+				t.Errorf("the watch has %v", a)
 			}
 			if got := s.seen()[1].Get("resourceVersion"); got != "3" {
 				t.Errorf("it went on from version %q, want the last seen", got)
@@ -335,9 +332,9 @@ func TestUnreadableObjectsAreLeftOut(t *testing.T) {
 	mu.Unlock()
 
 	close(mended)
-	eventually(t, "the mended object is there", func() bool { return w.Get("shop", "a") != nil && w.Stats().Deleted == 1 })
 	want := []string{"add a@2 red", "delete a@2 red", "add c@4 red", "add a@5 blue"}
-	if diff := cmp.Diff(want, heard.heard()); diff != "" {
+	eventually(t, "the mended object is there", func() bool { return w.Get("shop", "a") != nil && w.Stats().Deleted == 1 })
+	if diff := cmp.Diff(want, heard.waitFor(t, len(want))); diff != "" {
 		t.Error(diff)
 	}
 }

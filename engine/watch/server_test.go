@@ -215,6 +215,13 @@ func (r *recorder) heard() []string {
 	return append([]string(nil), r.events...)
 }
 
+// waitFor returns the calls once there are n or more. The store has a change before its handlers are called.
+func (r *recorder) waitFor(t *testing.T, n int) []string {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%d calls", n), func() bool { return len(r.heard()) >= n })
+	return r.heard()
+}
+
 func (r *recorder) stateCalls() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
