@@ -67,7 +67,8 @@ func Simulate(w Sandbox, from, to time.Time) ([]Write, error) {
 // changes the objects: no autoscaler acts and no user deploys. An error comes last, without a write.
 func Writes(w Sandbox, from, to time.Time) iter.Seq2[Write, error] {
 	return func(yield func(Write, error) bool) {
-		s := &simulation{w: w, wakes: map[workload.Ref]time.Time{}, batches: map[batchKey]*batch{}, yield: yield}
+		s := &simulation{w: w, wakes: map[workload.Ref]time.Time{}, batches: map[batchKey]*batch{}, yield: yield,
+			written: map[workload.Ref]int{}, seen: map[workload.Ref]bool{}}
 		w.EachObject(func(ref workload.Ref) { s.due = append(s.due, ref) })
 		for now := from; !now.After(to); {
 			err := s.settle(now)
@@ -99,6 +100,10 @@ type simulation struct {
 	batches map[batchKey]*batch
 	// waits are the targets that wait for waves.
 	waits Waits
+	// written has the number of writes to each target at this instant, and seen the targets of the present queue. They are
+	// cleared and not made anew, because a map of thousands of targets grows in many steps.
+	written map[workload.Ref]int
+	seen    map[workload.Ref]bool
 }
 
 type batchKey struct {
@@ -135,24 +140,24 @@ func (s *simulation) advance(now time.Time) time.Time {
 // settle decides about all due targets, and about the targets affected by the writes. It returns when nothing is left
 // to write at this instant.
 func (s *simulation) settle(now time.Time) error {
-	written := map[workload.Ref]int{}
+	clear(s.written)
 	slices.SortFunc(s.due, workload.Ref.Compare)
 	for queued := s.due; len(queued) > 0; {
 		s.due = nil
-		seen := map[workload.Ref]bool{}
+		clear(s.seen)
 		for _, ref := range queued {
-			if seen[ref] {
+			if s.seen[ref] {
 				continue
 			}
-			seen[ref] = true
+			s.seen[ref] = true
 			wrote, err := s.decide(ref, now)
 			if err != nil || s.stopped {
 				return err
 			}
 			if wrote {
-				written[ref]++
+				s.written[ref]++
 			}
-			if written[ref] > maxWritesAtOnce {
+			if s.written[ref] > maxWritesAtOnce {
 				return fmt.Errorf("simulate %s at %s: %w", ref, now.Format(time.RFC3339), ErrRestless)
 			}
 		}

@@ -132,7 +132,7 @@ func parts() []part {
 		{[]string{"cost_plan_ms_2000"}, short, (*bench).costPlans},
 		{[]string{"idle_look_ms_2000", "idle_look_mb_2000"}, short, (*bench).looking},
 		{[]string{"plan_seconds_2000", "plan_heap_mb_2000", "plan_changes_2000"}, short, (*bench).planning},
-		{[]string{"ui_first_paint_ms_2000", "ui_whole_page_ms_2000", "ui_heap_mb_2000"}, short, (*bench).painting},
+		{[]string{"ui_first_paint_ms_2000", "ui_whole_page_ms_2000", "ui_heap_mb_2000", "ui_month_seconds_2000"}, short, (*bench).painting},
 		{[]string{"admit_decide_ns_10", "admit_decide_ns_1000", "admit_decide_ns_10000", "admit_decide_ratio"}, short, (*bench).deciding},
 		{[]string{"admit_globs_ratio", "decide_globs_ratio"}, short, (*bench).globbing},
 		{[]string{"decide_overrides_ratio"}, short, (*bench).ordering},

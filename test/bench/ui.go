@@ -22,7 +22,7 @@ func (b *bench) painting(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var firsts, times, heaps []float64
+	var firsts, times, heaps, months []float64
 	for again(b.planRounds, firsts, times) {
 		server := serve.New("1", serve.Options{
 			Load: func(context.Context) (*planned.World, error) { return w, nil },
@@ -56,10 +56,17 @@ func (b *bench) painting(ctx context.Context) error {
 		if text := whole.Body.String(); whole.Code != http.StatusOK || !strings.Contains(text, "replica hours saved") {
 			return fmt.Errorf("the first page has status %d: %.300s", whole.Code, text)
 		}
+		before := cpuSeconds()
+		if month := get("/?span=month", entered); month.first == "" || month.Code != http.StatusOK {
+			return fmt.Errorf("the page of the month has status %d and begins with %q", month.Code, month.first)
+		}
+		months = append(months, cpuSeconds()-before)
 	}
 	b.report.rounds("ui_first_paint_ms_2000", firsts)
 	b.report.rounds("ui_whole_page_ms_2000", times)
 	b.report.rounds("ui_heap_mb_2000", heaps)
+	b.report.rounds("ui_month_seconds_2000", months)
+	b.report.figure("ui_month_seconds_2000", median(months), "s")
 	b.report.figure("ui_first_paint_ms_2000", median(firsts), "ms")
 	b.report.figure("ui_whole_page_ms_2000", median(times), "ms")
 	b.report.figure("ui_heap_mb_2000", median(heaps), "MB")

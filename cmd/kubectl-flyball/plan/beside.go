@@ -79,8 +79,7 @@ func (p *Plan) templates(w *source.World, memory *world.Memory, o Options) (*wor
 			return nil, fmt.Errorf("plan with the template of %s: %w", q.ID, err)
 		}
 		if !p.start.Before(o.From) && (o.Keep == nil || o.Keep(ref, obj)) {
-			p.take(&write)
-			p.Changes[len(p.Changes)-1].Created = !there
+			p.take(&write, !there)
 		}
 		if !there {
 			p.Notes = append(p.Notes, fmt.Sprintf("%s is planned with the fields of its template alone: the API server may add defaults", ref))

@@ -21,7 +21,7 @@ func (p *Plan) simulate(ctx context.Context, memory *world.Memory, o Options) er
 	plans, errs := make([]Plan, len(worlds)), make([]error, len(worlds))
 	var running sync.WaitGroup
 	for i, w := range worlds {
-		plans[i] = Plan{start: p.start, by: p.by}
+		plans[i] = Plan{start: p.start, by: p.by, unlisted: p.unlisted}
 		own := o
 		if i > 0 {
 			own.Progress = nil // all parts are at about the same instant
@@ -69,7 +69,7 @@ func (p *Plan) run(ctx context.Context, memory *world.Memory, o Options) error {
 			continue
 		}
 		l.note(write.Target, write.At)
-		p.take(&write)
+		p.take(&write, false)
 	}
 	p.all = l.close()
 	return nil

@@ -34,6 +34,25 @@ func TestPartsAgree(t *testing.T) {
 	}
 }
 
+// TestTimelinesDoNotDependOnTheList checks that a plan without its list of changes has the same timelines, writes and sums.
+func TestTimelinesDoNotDependOnTheList(t *testing.T) {
+	w := read(t, manifests(""))
+	listed := made(t, w, 2)
+	o := threeDays()
+	o.OnlyTimelines = true
+	bare, err := plan.Make(t.Context(), w, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(bare.Changes) > 0 {
+		t.Errorf("%d changes are listed", len(bare.Changes))
+	}
+	bare.Changes = listed.Changes
+	if diff := cmp.Diff(listed, bare, cmpopts.IgnoreUnexported(plan.Plan{}, plan.Change{}, plan.Timeline{}, plan.Step{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestPlanHoldsOwnersOfOtherNamespaces checks that a world is not split between a held owner and its targets.
 func TestPlanHoldsOwnersOfOtherNamespaces(t *testing.T) {
 	text := manifests("holdOwner: true, ") + `
@@ -76,11 +95,16 @@ func read(t *testing.T, text string) *source.World {
 	return w
 }
 
+// threeDays are the options of the plans.
+func threeDays() plan.Options {
+	from := time.Date(2037, 5, 11, 12, 0, 0, 0, time.UTC)
+	return plan.Options{From: from, To: from.AddDate(0, 0, 3), Now: from, Zone: time.UTC}
+}
+
 func made(t *testing.T, w *source.World, processors int) *plan.Plan {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
-	from := time.Date(2037, 5, 11, 12, 0, 0, 0, time.UTC)
-	p, err := plan.Make(t.Context(), w, plan.Options{From: from, To: from.AddDate(0, 0, 3), Now: from, Zone: time.UTC})
+	p, err := plan.Make(t.Context(), w, threeDays())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,6 +78,8 @@ type Plan struct {
 	zone *time.Location
 	// start is the instant at which the simulation begins.
 	start time.Time
+	// unlisted is true if no changes are listed.
+	unlisted bool
 }
 
 // Options configure a plan.
@@ -91,6 +93,8 @@ type Options struct {
 	// Keep reports whether the changes of a target are listed. If it is nil, all changes are listed. Targets that are not
 	// listed are simulated too.
 	Keep func(workload.Ref, *workload.Object) bool
+	// OnlyTimelines leaves the list of changes empty. A month of thousands of targets has a hundred thousand changes.
+	OnlyTimelines bool
 	// Progress is called with each instant that the simulation reaches. It may be nil.
 	Progress func(at time.Time)
 }
@@ -102,7 +106,7 @@ func Make(ctx context.Context, w *source.World, o Options) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{From: o.From, To: o.To, Hypothetical: instant.Hypothetical(o.Now, o.From), Changes: []Change{}, Notes: slices.Clone(w.Notes),
-		zone: o.Zone, start: instant.RunUp(o.Now, o.From)}
+		zone: o.Zone, start: instant.RunUp(o.Now, o.From), unlisted: o.OnlyTimelines}
 	p.noteUnsimulated(memory)
 	p.noteOwners(memory)
 	p.noteControllers(memory)
@@ -161,10 +165,14 @@ func (p *Plan) noteControllers(memory *world.Memory) {
 	p.Notes = append(p.Notes, notes...)
 }
 
-// take adds the changes of one write to the plan.
-func (p *Plan) take(write *decide.Write) {
+// take adds the changes of one write to the plan. created is true for a write that creates the object.
+func (p *Plan) take(write *decide.Write, created bool) {
 	p.Writes++
-	base := Change{At: write.At, Target: write.Target.String(), By: write.By.String(), Wave: write.Wave, ref: write.Target, place: write.Place}
+	if p.unlisted {
+		return
+	}
+	base := Change{At: write.At, Target: write.Target.String(), By: write.By.String(), Wave: write.Wave, ref: write.Target, place: write.Place,
+		Created: created}
 	if len(write.Edits) == 0 {
 		p.Changes = append(p.Changes, base)
 	}

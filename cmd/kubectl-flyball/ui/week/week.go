@@ -155,7 +155,10 @@ func Of(ctx context.Context, w *source.World, o Options) (*Week, error) {
 		return nil, fmt.Errorf("the time from %s to %s is over: a picture shows the time from now on", o.From.Format(time.RFC3339),
 			o.To.Format(time.RFC3339))
 	}
-	p, err := plan.Make(ctx, w, plan.Options{From: start, To: o.To, Now: o.Now, Zone: o.Zone, Progress: o.Progress})
+	simulated := plan.Options{From: start, To: o.To, Now: o.Now, Zone: o.Zone, OnlyTimelines: true}
+	watched := simulated
+	watched.Progress = o.Progress
+	p, err := plan.Make(ctx, w, watched)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +170,7 @@ func Of(ctx context.Context, w *source.World, o Options) (*Week, error) {
 	k.mark()
 	k.Bands = freezes.Of(memory, freezes.Options{From: o.From, To: o.To, Zone: o.Zone, Namespace: o.Namespace}).Entries
 	k.rows(p)
-	if err := k.addKept(ctx, w, memory, plan.Options{From: start, To: o.To, Now: o.Now, Zone: o.Zone}); err != nil {
+	if err := k.addKept(ctx, w, memory, simulated); err != nil {
 		return nil, err
 	}
 	k.explainEmpty(memory)
