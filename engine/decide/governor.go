@@ -3,6 +3,7 @@ package decide
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -257,7 +258,7 @@ func whileAsleep(k *Kind, governed *workload.Object, claim *workload.Claim[workl
 	in := workload.Intent{By: claim.By, Class: workload.ClassSet, Override: true, Since: claim.Since, Enforce: true,
 		Reason: fmt.Sprintf("%s is asleep", k.Ref(governed))}
 	if pending {
-		intents = keepFor(append(slices.Clone(by), claim.By))
+		intents = keepFor(slices.Concat(by, []workload.Policy{claim.By}, claim.Also))
 	}
 	capacity := k.Adapter.Observe(governed).Capacity(claim.Value)
 	switch {
@@ -268,7 +269,12 @@ func whileAsleep(k *Kind, governed *workload.Object, claim *workload.Claim[workl
 	default:
 		in.Min, in.Max = &capacity, &capacity
 	}
-	return append([]workload.Intent{in}, intents...)
+	intents = append([]workload.Intent{in}, intents...)
+	in.Override, in.Priority = false, math.MinInt32 // beside the winner these only hold the ledger entries
+	for _, in.By = range claim.Also {
+		intents = append(intents, in)
+	}
+	return intents
 }
 
 // dropBoundsFromPlan removes the bounds from an autoscaler's plan in two cases. In the first case the autoscaler is

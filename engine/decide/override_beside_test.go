@@ -223,3 +223,29 @@ func TestLimitsOfASchedulePassThroughTheAutoscaler(t *testing.T) {
 		}
 	}
 }
+
+// An autoscaler is held while its target sleeps, so an order to keep only the autoscaler awake says that it has no effect, and why.
+func TestAnOrderToKeepOnlyAnAutoscalerAwakeNamesTheSleepingTarget(t *testing.T) {
+	const awake, asleep = v1alpha1.OverrideAwake, v1alpha1.OverrideAsleep
+	other := order("other", asleep, -1, 3)
+	other.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}
+	for _, tc := range []struct {
+		scaler   workload.Ref
+		manifest string
+		policies []policy.Object
+		limit    string
+	}{
+		{hpa, hpaOf(0, 9), []policy.Object{other}, "Deployment.apps/shop/web is asleep, because of Override/shop/other"},
+		{hpa, hpaOf(0, 9), []policy.Object{nightly(0)}, "Deployment.apps/shop/web is asleep, because of Schedule/shop/nights"},
+		{kedaScaled, scaledObject, []policy.Object{nightly(0)}, "Deployment.apps/shop/web is asleep, because of Schedule/shop/nights"},
+		{kedaScaled, scaledObject, []policy.Object{nightly(0), other}, "Deployment.apps/shop/web is asleep, because of Override/shop/other"},
+		{hpa, hpaOf(0, 9), nil, ""},
+	} {
+		demo := order("demo", awake, -1, 3)
+		demo.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: tc.scaler.Group, Kind: tc.scaler.Kind}}
+		v := decide.Target(memory(t, append(slices.Clone(tc.policies), demo), webAt(4), tc.manifest), tc.scaler, evening, nil)
+		if limit, ok := limitOf(v); limit != tc.limit || ok != (tc.limit != "") {
+			t.Errorf("%s beside %d policies: limit %q, want %q", tc.scaler, len(tc.policies), limit, tc.limit)
+		}
+	}
+}

@@ -162,7 +162,7 @@ func (d decider) merge(k *Kind, obj *workload.Object, story *Story) Verdict {
 	v.Opinions = append(v.Opinions, d.opinionsOnBehalf(slices.Concat(onBehalf, fromGoverned, fromOwned), v.Opinions)...)
 	v.Opinions = append(v.Opinions, d.opinionsOfFormerPolicies(k, obj, v.Opinions)...)
 	v.Plan, v.Conflicts = pipeline.Merge(intents...)
-	v.limitOrders()
+	v.limitOrders(a.useless, onBehalf)
 	v.Plan.Within = d.boundsByGovernors(k, obj, v.Plan)
 	d.dropBoundsFromPlan(&v.Plan, k, obj, onBehalf)
 	return v
@@ -173,6 +173,8 @@ type answers struct {
 	opinions []Opinion
 	intents  []workload.Intent
 	wake     time.Time
+	// useless are orders to keep an autoscaler awake, which no schedule puts to sleep.
+	useless []*Policy
 }
 
 // ask runs the pipeline of every selecting policy.
@@ -236,6 +238,9 @@ func (d decider) askSelecting(k *Kind, obj *workload.Object, ns Namespace, a *an
 	a.opinions, a.intents = slices.Grow(a.opinions, len(acting)), make([]workload.Intent, 0, len(acting))
 	for _, p := range acting {
 		if o := p.Override; o != nil && (!o.IsActive(d.now) || o.Effect == v1alpha1.OverrideAwake && len(in.Bounds) == 0) {
+			if in.Target.Governs && o.IsActive(d.now) {
+				a.useless = append(a.useless, p)
+			}
 			continue // the order is over, or nothing puts the object to sleep
 		}
 		in.Use = d.use(p, in.Target.Ref, obj)
@@ -348,14 +353,18 @@ func (d decider) spareKept(obj *workload.Object, intents, others []workload.Inte
 		return intents
 	}
 	for i := range obj.Ledger {
-		by := workload.ParsePolicy(obj.Ledger[i].By)
-		keeps := func(in workload.Intent) bool { return in.Class == workload.ClassKeep && in.By == by }
-		if obj.Ledger[i].Once != "" || !slices.ContainsFunc(intents, keeps) && !slices.ContainsFunc(others, keeps) {
+		holders := obj.Ledger[i].Holders()
+		keeps := func(in workload.Intent) bool {
+			return in.Class == workload.ClassKeep && slices.Contains(holders, in.By)
+		}
+		all := slices.Concat(intents, others)
+		k := slices.IndexFunc(all, keeps)
+		if obj.Ledger[i].Once != "" || k < 0 {
 			continue
 		}
 		for i := range opinions {
 			if o := &opinions[i]; o.Reached && o.Policy.Override.Effect != v1alpha1.OverrideAwake {
-				o.Reached, o.Limited = false, by.String()+" keeps the target as it is"
+				o.Reached, o.Limited = false, all[k].By.String()+" keeps the target as it is"
 			}
 		}
 		return slices.DeleteFunc(slices.Clone(intents), isOrder)
@@ -363,15 +372,22 @@ func (d decider) spareKept(obj *workload.Object, intents, others []workload.Inte
 	return intents
 }
 
-// limitOrders says of orders to stay awake that the plan puts the target to sleep nevertheless: by a freeze, or by a schedule that the
-// order does not name.
-func (v *Verdict) limitOrders() {
-	if !v.Plan.Asleep() {
-		return
+// limitOrders says of orders to stay awake that the target sleeps nevertheless: by a freeze, or by a schedule that the order does not
+// name; or that an autoscaler is held because its scale target sleeps. useless are orders without an opinion.
+func (v *Verdict) limitOrders(useless []*Policy, onBehalf []workload.Intent) {
+	why := ""
+	if i := slices.IndexFunc(onBehalf, func(in workload.Intent) bool { return in.Reason != "" }); i >= 0 {
+		why = onBehalf[i].Reason + ", because of " + onBehalf[i].By.String()
+		for _, p := range useless {
+			v.Opinions = append(v.Opinions, Opinion{Policy: p, Class: workload.ClassKeep, Limited: why})
+		}
+	}
+	if v.Plan.Asleep() {
+		why = v.Plan.Size.By.String() + " puts it to sleep"
 	}
 	for i := range v.Opinions {
-		if o := &v.Opinions[i]; o.Reached && o.Policy.Override.Effect == v1alpha1.OverrideAwake {
-			o.Reached, o.Limited = false, v.Plan.Size.By.String()+" puts it to sleep"
+		if o := &v.Opinions[i]; why != "" && o.Reached && o.Policy.Override.Effect == v1alpha1.OverrideAwake {
+			o.Reached, o.Limited = false, why
 		}
 	}
 }
@@ -493,11 +509,11 @@ func (a *answers) askPolicy(p *Policy, in *pipeline.Input, story *Story) {
 
 // keepEverything returns claims to keep all values in an object's ledger.
 func keepEverything(obj *workload.Object) []workload.Intent {
-	intents := make([]workload.Intent, len(obj.Ledger))
+	var holders []workload.Policy
 	for i := range obj.Ledger {
-		intents[i] = workload.Intent{By: workload.ParsePolicy(obj.Ledger[i].By), Class: workload.ClassKeep}
+		holders = append(holders, obj.Ledger[i].Holders()...)
 	}
-	return intents
+	return keepFor(holders)
 }
 
 // FollowsOwner reports whether the object's controller is an object of an adapted kind with its own lever, as a Deployment is of its
@@ -517,13 +533,14 @@ func (d decider) claimants(k *Kind, obj *workload.Object) []workload.Intent {
 	}
 	var intents []workload.Intent
 	for i := range obj.Ledger {
-		p := d.w.Policy(workload.ParsePolicy(obj.Ledger[i].By))
-		switch {
-		case p == nil:
-		case p.Deleting && p.Orphan:
-			intents = append(intents, workload.Intent{By: p.ID, Class: workload.ClassOrphan})
-		case !p.Deleting && p.IsBroken():
-			intents = append(intents, workload.Intent{By: p.ID, Class: workload.ClassKeep})
+		for _, id := range obj.Ledger[i].Holders() {
+			switch p := d.w.Policy(id); {
+			case p == nil:
+			case p.Deleting && p.Orphan:
+				intents = append(intents, workload.Intent{By: p.ID, Class: workload.ClassOrphan})
+			case !p.Deleting && p.IsBroken():
+				intents = append(intents, workload.Intent{By: p.ID, Class: workload.ClassKeep})
+			}
 		}
 	}
 	return intents

@@ -17,6 +17,7 @@ func Merge(intents ...workload.Intent) (workload.Plan, []Conflict) {
 		a = a.Add(&intents[i])
 	}
 	plan := a.Plan()
+	a.share(&plan, intents)
 	return plan, conflicts(plan, a, intents)
 }
 

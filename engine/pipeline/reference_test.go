@@ -103,7 +103,48 @@ func claimed[T any](a asked, value T) *workload.Claim[T] {
 	return &workload.Claim[T]{Value: value, By: a.in.By, Since: a.in.Since, Enforce: a.in.Enforce}
 }
 
+// also returns the policies but one with a claim for a facet that counts and has the wanted value, sorted.
+func also(intents []workload.Intent, by workload.Policy, facet string, wanted func(workload.Intent) bool) (all []workload.Policy) {
+	_, awake := agreed(intents)
+	for _, in := range intents {
+		counts := in.Class == workload.ClassSet || in.Class == workload.ClassSleep && (awake == nil || level(in) > level(awake.in))
+		if _, asks := values(in)[facet]; counts && asks && in.By != by && wanted(in) && !slices.Contains(all, in.By) {
+			all = append(all, in.By)
+		}
+	}
+	slices.SortFunc(all, workload.Policy.Compare)
+	return all
+}
+
 func referencePlan(intents []workload.Intent) workload.Plan {
+	p := referenceClaims(intents)
+	if c := p.Size; c != nil {
+		c.Also = also(intents, c.By, "size", func(in workload.Intent) bool { return in.Size.Capacity == c.Value.Capacity })
+	}
+	if c := p.Min; c != nil {
+		c.Also = also(intents, c.By, "min", func(in workload.Intent) bool { return *in.Min == c.Value })
+	}
+	if c := p.Max; c != nil {
+		c.Also = also(intents, c.By, "max", func(in workload.Intent) bool { return *in.Max == c.Value })
+	}
+	if c := p.Hold; c != nil {
+		c.Also = also(intents, c.By, "hold", func(workload.Intent) bool { return true })
+	}
+	for key, c := range p.Annotations {
+		c.Also = also(intents, c.By, key, func(in workload.Intent) bool { return in.Annotations[key] == c.Value })
+		p.Annotations[key] = c
+	}
+	for key, facet := range map[workload.Amount]string{request: "requests/web/cpu", utilisation: "utilisation/cpu"} {
+		if c, ok := p.Amounts[key]; ok {
+			c.Also = also(intents, c.By, facet, func(in workload.Intent) bool { return in.Amounts[key] == c.Value })
+			p.Amounts[key] = c
+		}
+	}
+	return p
+}
+
+// referenceClaims returns the plan without the other policies with the same claims.
+func referenceClaims(intents []workload.Intent) workload.Plan {
 	winners, _ := agreed(intents)
 	var p workload.Plan
 	if a, ok := winners["size"]; ok {

@@ -154,8 +154,7 @@ func settled(v *decide.Verdict, o decide.Opinion) State {
 
 // kept returns the state of a target whose policy only claims to keep its values.
 func kept(v *decide.Verdict, o decide.Opinion) State {
-	id := o.Policy.ID.String()
-	mine := func(e workload.Entry) bool { return e.By == id && e.Once == "" }
+	mine := func(e workload.Entry) bool { return e.Once == "" && slices.Contains(e.Holders(), o.Policy.ID) }
 	switch {
 	case v.Object == nil || !slices.ContainsFunc(v.Object.Ledger, mine):
 		return Awake

@@ -117,6 +117,8 @@ type Intent struct {
 type Claim[T any] struct {
 	Value T
 	By    Policy
+	// Also are the other policies with the same claim, sorted.
+	Also  []Policy
 	Since time.Time
 	// Enforce corrects foreign writers' changes.
 	Enforce bool

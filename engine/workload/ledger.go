@@ -27,6 +27,9 @@ type Entry struct {
 	Set string `json:"-"`
 	// By is the policy that made the claim (Policy.String).
 	By string `json:"by"`
+	// Also is the JSON text of a list of other policies with the same claim (Policy.String), or empty. The entry is theirs when By
+	// ends: a policy that is suspended or cannot be read keeps it.
+	Also string `json:"-"`
 	// Since is the instant of the transition that led to the claim.
 	Since time.Time `json:"since,omitzero"`
 	// Made is the number of tokens of the outermost parent created with the field; zero if all parents existed. The
@@ -65,6 +68,34 @@ func (e *Entry) Original() string {
 // IsInList reports whether the pointer has a list element that must be found again.
 func (e *Entry) IsInList() bool { return e.Element != "" || e.Place != "" }
 
+// maxAlso is the number of policies in an entry beside By.
+const maxAlso = 8
+
+// SetAlso sets the policies with the same claim as By.
+func (e *Entry) SetAlso(policies []Policy) {
+	e.Also = ""
+	var names []string
+	for _, p := range policies[:min(len(policies), maxAlso)] {
+		names = append(names, p.String())
+	}
+	if text, err := json.Marshal(names); err == nil && len(names) > 0 { // names can always be encoded
+		e.Also = string(text)
+	}
+}
+
+// Holders returns By and the policies of Also. An unreadable text counts as empty.
+func (e *Entry) Holders() []Policy {
+	holders := []Policy{ParsePolicy(e.By)}
+	var names []string
+	if e.Also == "" || json.Unmarshal([]byte(e.Also), &names) != nil {
+		return holders
+	}
+	for _, name := range names {
+		holders = append(holders, ParsePolicy(name))
+	}
+	return holders
+}
+
 // Ledger is the list of changed fields, sorted by pointer. In JSON it is an object keyed by pointer, with up to three
 // more keys for its Origin.
 type Ledger []Entry
@@ -93,6 +124,7 @@ type entryJSON struct {
 	Awake json.RawMessage `json:"awake,omitempty"`
 	Set   json.RawMessage `json:"set,omitempty"`
 	Prior json.RawMessage `json:"prior,omitempty"`
+	Also  json.RawMessage `json:"also,omitempty"`
 	// Interrupted is empty or a list of type Once.
 	Interrupted json.RawMessage `json:"interrupted,omitempty"`
 	Entry
@@ -129,7 +161,7 @@ func (l Ledger) Encode(on Origin) (string, error) {
 	for _, e := range l {
 		e.Since = e.Since.UTC()
 		m[e.Pointer] = entryJSON{Was: json.RawMessage(e.Original()), Set: json.RawMessage(e.Set), Prior: json.RawMessage(e.Prior),
-			Awake: json.RawMessage(e.Awake), Interrupted: json.RawMessage(e.Interrupted), Entry: e}
+			Awake: json.RawMessage(e.Awake), Also: json.RawMessage(e.Also), Interrupted: json.RawMessage(e.Interrupted), Entry: e}
 	}
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -165,7 +197,7 @@ func ParseLedger(text string) (l Ledger, on Origin, err error) {
 		}
 		e := j.Entry
 		e.Pointer, e.Was, e.Set, e.Prior = pointer, string(j.Was), string(j.Set), string(j.Prior)
-		e.Interrupted, e.Awake = string(j.Interrupted), string(j.Awake)
+		e.Interrupted, e.Awake, e.Also = string(j.Interrupted), string(j.Awake), string(j.Also)
 		if e.Was == "null" {
 			e.Was, e.WasNull = "", true
 		}

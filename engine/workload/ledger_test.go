@@ -14,7 +14,8 @@ var begun = time.Date(2026, 3, 2, 20, 0, 0, 0, time.UTC)
 
 func TestLedgerText(t *testing.T) {
 	l := Ledger{
-		{Pointer: "/spec/a~1b", Was: `"<x>"`, By: "Schedule/shop/nights", Since: begun.In(time.FixedZone("", 3600)), Made: 2, Element: "hot"},
+		{Pointer: "/spec/a~1b", Was: `"<x>"`, By: "Schedule/shop/nights", Since: begun.In(time.FixedZone("", 3600)), Made: 2, Element: "hot",
+			Also: `["Override/shop/demo"]`},
 		{Pointer: "/spec/mode", WasNull: true, Set: `"off"`, By: "p", Since: begun},
 		{Pointer: "/spec/replicas", Was: "3", Set: "0", Prior: "1", By: "p", Pending: true, Once: "6", Interrupted: `[{"by":"q","asked":"1"}]`},
 	}
@@ -22,7 +23,8 @@ func TestLedgerText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"/spec/a~1b":{"was":"<x>","by":"Schedule/shop/nights","since":"2026-03-02T20:00:00Z","made":2,"element":"hot"},` +
+	const want = `{"/spec/a~1b":{"was":"<x>","also":["Override/shop/demo"],` +
+		`"by":"Schedule/shop/nights","since":"2026-03-02T20:00:00Z","made":2,"element":"hot"},` +
 		`"/spec/mode":{"was":null,"set":"off","by":"p","since":"2026-03-02T20:00:00Z"},` +
 		`"/spec/replicas":{"was":3,"set":0,"prior":1,"interrupted":[{"by":"q","asked":"1"}],"by":"p","pending":true,"once":"6"},"of":"Deployment/web"}`
 	if text != want {
@@ -46,6 +48,7 @@ func TestLedgerRoundTrip(t *testing.T) {
 				Place: rapid.SampledFrom([]string{"", "2 of 3"}).Draw(r, "place"), Adopted: rapid.Bool().Draw(r, "adopted"),
 				Pending: rapid.Bool().Draw(r, "pending"), Once: rapid.SampledFrom([]string{"", "6"}).Draw(r, "once"),
 				Interrupted: rapid.SampledFrom([]string{"", `[{"by":"q","asked":"1"}]`}).Draw(r, "interrupted"),
+				Also:        rapid.SampledFrom([]string{"", `["Schedule/a/c"]`}).Draw(r, "also"),
 			})
 			l[i].WasNull = l[i].Was == "" && rapid.Bool().Draw(r, "null")
 		}

@@ -359,6 +359,7 @@ func (v *View) DecideAll(wants []Want, keeps func(projection.Location) bool, pla
 		if d.Write && touchesAny(d.Pointer, released) {
 			d = v.keep(l)
 		}
+		d.inherit(plan.Keep)
 		released = append(released, d)
 	}
 	decisions := make([]Decision, 0, len(wants)+len(released))
@@ -366,7 +367,9 @@ func (v *View) DecideAll(wants []Want, keeps func(projection.Location) bool, pla
 		n := &wants[i]
 		switch l := v.EntryAt(n.Location); {
 		case !touchesAny(n.Pointer, released):
-			decisions = append(decisions, v.decide(claimedSituation(n, l), n, l, plan.Within))
+			d := v.decide(claimedSituation(n, l), n, l, plan.Within)
+			d.share(n, l, plan.Keep)
+			decisions = append(decisions, d)
 		case l != nil:
 			decisions = append(decisions, v.keep(l))
 		}
@@ -374,6 +377,44 @@ func (v *View) DecideAll(wants []Want, keeps func(projection.Location) bool, pla
 	decisions = append(decisions, released...)
 	v.disclaimContainersIn(decisions)
 	return decisions
+}
+
+// share names the other holders in the entry of a claimed field: the policies with the same claim, and the former holders that keep
+// the same value.
+func (d *Decision) share(w *Want, l *TrackedField, keep map[workload.Policy]bool) {
+	if d.After == nil || d.After.Once != "" || w.By.String() != d.After.By {
+		return
+	}
+	also := w.Also
+	if l != nil && len(keep) > 0 && path.Same(l.Entry.Set, d.After.Set) {
+		for _, id := range l.Entry.Holders() {
+			if keep[id] && id != w.By && !slices.Contains(also, id) {
+				also = append(slices.Clone(also), id)
+			}
+		}
+		slices.SortFunc(also, workload.Policy.Compare)
+	}
+	if len(also) == 0 && d.After.Also == "" {
+		return
+	}
+	after := *d.After
+	after.SetAlso(also)
+	d.After = &after
+}
+
+// inherit gives the entry of a field without a claim to the holders that keep it, if any does.
+func (d *Decision) inherit(keep map[workload.Policy]bool) {
+	if d.After == nil || d.Write || d.After.Also == "" {
+		return
+	}
+	holders := slices.DeleteFunc(d.After.Holders(), func(id workload.Policy) bool { return !keep[id] })
+	if len(holders) == 0 {
+		return
+	}
+	after := *d.After
+	after.By = holders[0].String()
+	after.SetAlso(holders[1:])
+	d.After = &after
 }
 
 // touchesAny reports whether a field is inside, or contains, a different field that is written or stays in the ledger.
@@ -449,7 +490,9 @@ type Want struct {
 	// Awake is the value restored where the field was absent; empty: the field is removed.
 	Awake string
 
-	By      workload.Policy
+	By workload.Policy
+	// Also are the other policies with the same claim.
+	Also    []workload.Policy
 	Since   time.Time
 	Enforce bool
 	// Once is the JSON text of a claim to set the value once, before bounds; empty: the claim is lasting. resumed is true

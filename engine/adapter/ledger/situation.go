@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"slices"
+
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -140,10 +142,10 @@ func outcomeOf(s situation) outcome {
 // stay. It does not stay if its policy leaves the value to the owner.
 func releasedSituation(l *TrackedField, plan workload.Plan, kept bool) situation {
 	s := situation{claim: claimNone, state: l.State, renewed: no, enforced: no, honoured: no}
-	switch by := workload.ParsePolicy(l.Entry.By); {
-	case plan.Orphan[by]:
+	switch holders := l.Entry.Holders(); {
+	case plan.Orphan[holders[0]] && !slices.ContainsFunc(holders[1:], func(id workload.Policy) bool { return plan.Keep[id] }):
 		s.claim = claimOrphaned
-	case plan.Keep[by], kept:
+	case kept || slices.ContainsFunc(holders, func(id workload.Policy) bool { return plan.Keep[id] }):
 		s.claim = claimKept
 	}
 	s.wanted = compareWanted(l.Entry.Was, l.field.Raw, l)

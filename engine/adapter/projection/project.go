@@ -188,8 +188,14 @@ func (r *reading) dropLedgerOfAnother(raw []byte, kind string) error {
 func (r *reading) forgetPoliciesOfOtherNamespaces() {
 	for i := range r.Object.Ledger {
 		e := &r.Object.Ledger[i]
-		if home := workload.ParsePolicy(e.By).Namespace; home != "" && home != r.Object.Namespace {
-			e.By = ""
+		for k, id := range e.Holders() {
+			switch {
+			case id.Namespace == "" || id.Namespace == r.Object.Namespace:
+			case k == 0:
+				e.By = ""
+			default:
+				e.Also = ""
+			}
 		}
 	}
 }

@@ -85,7 +85,7 @@ func (v renderer) wantSlot(s *projection.Slot, value string) ledger.Want {
 
 // claimedBy sets the claim of a want.
 func claimedBy[T any](n ledger.Want, c *workload.Claim[T]) ledger.Want {
-	n.By, n.Since, n.Enforce = c.By, c.Since, c.Enforce
+	n.By, n.Also, n.Since, n.Enforce = c.By, c.Also, c.Since, c.Enforce
 	return n
 }
 
