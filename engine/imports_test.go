@@ -23,7 +23,7 @@ var pure = []string{"engine/path", "engine/timeline", "engine/podplan", "engine/
 	"engine/notify/message"}
 
 // ioPackages are the packages that talk to the network. They import pure ones, never one another.
-var ioPackages = []string{"engine/watch", "engine/apply", "engine/inspect", "engine/admit", "engine/tuning/measure", "engine/notify"}
+var ioPackages = []string{"engine/watch", "engine/apply", "engine/inspect", "engine/admission", "engine/tuning/measure", "engine/notify"}
 
 // world holds the state that pure packages look at. It sees no client and calls no clock either.
 const world = "engine/world"

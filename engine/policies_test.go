@@ -19,7 +19,7 @@ var policyUsers = map[string][]string{
 	"schedule":     nil,
 	"override":     nil,
 	// freezes judge the changes of other writers, so the webhook is their actuator
-	"freeze": {"engine/world", "engine/decide", "engine/admit", "engine/controller/freezes", "cmd/flyball-manager/app"},
+	"freeze": {"engine/world", "engine/decide", "engine/admission", "engine/controller/freezes", "cmd/flyball-manager/app"},
 }
 
 // TestAPolicyIsOnePackageAndOneRow counts the files that import the package of each policy.

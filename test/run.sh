@@ -29,12 +29,12 @@ export GOFLAGS="${GOFLAGS:+$GOFLAGS }-trimpath -ldflags=-s" GOGC=${GOGC:-400}
 
 # The race detector makes everything many times slower. What it watches is what runs at once: the packages with goroutines of
 # their own, and the manager as a whole in one suite. The pure packages run without it, with every property at full length, and
-# so does engine/admit, which measures its own memory: the detector needs several times as much.
+# so does engine/admission, which measures its own memory: the detector needs several times as much.
 concurrent=$(go list ./engine/apply ./engine/controller/... ./engine/inspect ./engine/pods/... ./engine/status ./engine/reconcile ./engine/template \
     ./engine/tuning ./engine/tuning/measure ./engine/watch ./engine/workers ./engine/world/... ./cmd/flyball-manager/... ./cmd/kubectl-flyball/ui/serve)
 # Suites that start a control plane of their own, those that take longest first, so that the last one does not run alone.
 suites=$(go list ./test/integration/library ./test/integration/adapters ./test/integration/tortoise ./test/integration/failures ./test/integration/outage ./test/integration/freeze ./test/integration/schedules ./test/integration/scaledown \
-    ./engine/admit ./test/integration/... ./test/samples/... ./test/deploy/... ./test/monitoring/... ./test/docs/... ./test/local/... ./test/browser ./test/demo \
+    ./engine/admission ./test/integration/... ./test/samples/... ./test/deploy/... ./test/monitoring/... ./test/docs/... ./test/local/... ./test/browser ./test/demo \
     ./test/bench ./test/bench/tortoise)
 others=$(go list ./engine/... ./crds/... ./adapters/... ./cmd/... ./docs/... ./schemas/... ./deploy/... ./test/demo/... ./test/bench/... ./test/report ./test/holidays ./test/calendars |
     grep -vxF "$concurrent" | grep -vxF "$suites")

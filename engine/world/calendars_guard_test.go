@@ -19,20 +19,22 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit"
+	freezeadmission "flyball.dev/flyball/engine/admission/freeze"
+	"flyball.dev/flyball/engine/admission/rights"
+	"flyball.dev/flyball/engine/admission/validate"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
 
-// rights answers access reviews and counts them.
-type rights struct {
+// counted answers access reviews and counts them.
+type counted struct {
 	allows func(authorizationv1.ResourceAttributes) bool
 	asked  int
 }
 
-func (r *rights) Create(_ context.Context, review *authorizationv1.SubjectAccessReview,
+func (r *counted) Create(_ context.Context, review *authorizationv1.SubjectAccessReview,
 	_ metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
 	r.asked++
 	review.Status.Allowed = r.allows(*review.Spec.ResourceAttributes)
@@ -40,7 +42,7 @@ func (r *rights) Create(_ context.Context, review *authorizationv1.SubjectAccess
 }
 
 // onlyA is an API server with the calendar a and no other object.
-type onlyA struct{ admit.Objects }
+type onlyA struct{ freezeadmission.Objects }
 
 func (onlyA) Metadata(_ context.Context, resource schema.GroupVersionResource, _, name string) (*metav1.PartialObjectMetadata, error) {
 	if name == "a" {
@@ -50,10 +52,10 @@ func (onlyA) Metadata(_ context.Context, resource schema.GroupVersionResource, _
 }
 
 // calendarGuard returns the validator of calendars in a world at a time.
-func calendarGuard(w *world.World, r *rights, at time.Time) admit.Validator {
-	g := &admit.Guard{Freezes: w, Objects: onlyA{}, Rights: r, Clock: clocktesting.NewFakePassiveClock(at),
+func calendarGuard(w *world.World, r *counted, at time.Time) validate.Validator {
+	g := &freezeadmission.Guard{Freezes: w, Objects: onlyA{}, Rights: r, Clock: clocktesting.NewFakePassiveClock(at),
 		Context: freeze.Context{Calendars: w.Snapshot().Days, Lost: w.Snapshot().Lost}}
-	pass := admit.ValidatorFunc(func(context.Context, admit.Request) ([]string, field.ErrorList, error) { return nil, nil, nil })
+	pass := validate.ValidatorFunc(func(context.Context, validate.Request) ([]string, field.ErrorList, error) { return nil, nil, nil })
 	return g.Calendar(pass, w.Snapshot().Including).Validator
 }
 
@@ -70,19 +72,19 @@ func TestOneCheckCoversAllFreezesOfAKind(t *testing.T) {
 			tx.SetPolicy(kind(freeze.ClusterKind), f)
 		}
 	})
-	edit := admit.Request{Old: including("a", 1), New: including("a", 2), SpecChanged: true}
+	edit := validate.Request{Old: including("a", 1), New: including("a", 2), SpecChanged: true}
 	onDay := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for reason, c := range map[string]struct {
 		allows  func(authorizationv1.ResourceAttributes) bool
 		allowed bool
 		asked   int
 	}{
-		"all freezes": {func(a authorizationv1.ResourceAttributes) bool { return a.Verb == admit.VerbOverride }, true, 1},
+		"all freezes": {func(a authorizationv1.ResourceAttributes) bool { return a.Verb == rights.VerbOverride }, true, 1},
 		"each freeze": {func(a authorizationv1.ResourceAttributes) bool { return a.Name != "" }, true, 1001},
 		"one freeze":  {func(a authorizationv1.ResourceAttributes) bool { return a.Name == "days-0" }, false, 3},
 		"none":        {func(authorizationv1.ResourceAttributes) bool { return false }, false, 2},
 	} {
-		r := &rights{allows: c.allows}
+		r := &counted{allows: c.allows}
 		_, _, err := calendarGuard(w, r, onDay).Validate(t.Context(), edit)
 		if (err == nil) != c.allowed || r.asked != c.asked {
 			t.Errorf("override on %s: %d checks, want %d, and the error %v", reason, r.asked, c.asked, err)
@@ -101,7 +103,7 @@ func TestAFreezeOfOneNamespaceGuardsNoCalendar(t *testing.T) {
 			tx.SetCalendar(including("bb", 1))
 			tx.SetPolicy(kind(freeze.Kind), f)
 		})
-		for reason, req := range map[string]admit.Request{
+		for reason, req := range map[string]validate.Request{
 			"an edit":                     {Old: including("a", 1, "bb"), New: including("a", 2), SpecChanged: true},
 			"a missing include":           {Old: including("a", 1, "bb"), New: including("a", 2, "ccc"), SpecChanged: true},
 			"the deletion":                {Old: including("a", 1, "bb")},
@@ -110,7 +112,7 @@ func TestAFreezeOfOneNamespaceGuardsNoCalendar(t *testing.T) {
 			"the creation of an included": {New: including("bb", 1), SpecChanged: true},
 		} {
 			onDay := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-			r := &rights{allows: func(authorizationv1.ResourceAttributes) bool { return false }}
+			r := &counted{allows: func(authorizationv1.ResourceAttributes) bool { return false }}
 			if _, errs, err := calendarGuard(w, r, onDay).Validate(t.Context(), req); len(errs) > 0 || err != nil || r.asked > 0 {
 				t.Errorf("%s with %s: %d checks, %v, %v", reason, effect, r.asked, errs, err)
 			}
@@ -168,14 +170,14 @@ func TestNoWriteBreaksACalendarOfAFreeze(t *testing.T) {
 		{"the deletion of the freeze's calendar", including("a", 1, "bb"), nil, ""},
 		{"the deletion of another calendar", including("free", 1, "bb"), nil, ""},
 	} {
-		req := admit.Request{SpecChanged: true}
+		req := validate.Request{SpecChanged: true}
 		if test.old != nil {
 			req.Old = test.old
 		}
 		if test.edits != nil {
 			req.New = test.edits
 		}
-		_, errs, err := calendarGuard(w, &rights{allows: func(authorizationv1.ResourceAttributes) bool { return true }},
+		_, errs, err := calendarGuard(w, &counted{allows: func(authorizationv1.ResourceAttributes) bool { return true }},
 			time.Date(2026, 1, 3, 12, 0, 0, 0, time.UTC)).Validate(t.Context(), req)
 		if got := errors.Join(errs.ToAggregate(), err); (got == nil) != (test.refusal == "") || got != nil && got.Error() != test.refusal {
 			t.Errorf("%s: %v", test.reason, got)
@@ -207,8 +209,9 @@ func TestOneQuestionCoversAllFreezesThatANamespaceLeaves(t *testing.T) {
 		"each freeze": {func(a authorizationv1.ResourceAttributes) bool { return a.Name != "" }, true, 1001},
 		"none":        {func(authorizationv1.ResourceAttributes) bool { return false }, false, 2},
 	} {
-		r := &rights{allows: c.allows}
-		judge := &admit.Judge{Freezes: w, Rights: r, Clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 3, 12, 0, 0, 0, time.UTC))}
+		r := &counted{allows: c.allows}
+		judge := &freezeadmission.Judge{Freezes: w, Rights: r,
+			Clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 3, 12, 0, 0, 0, time.UTC))}
 		answer := httptest.NewRecorder()
 		judge.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(review)))
 		if allowed := strings.Contains(answer.Body.String(), `"allowed":true`); allowed != c.allowed || r.asked != c.asked {

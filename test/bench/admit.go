@@ -16,8 +16,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"flyball.dev/flyball/engine/admit"
-	"flyball.dev/flyball/engine/admit/registration"
+	freezeadmission "flyball.dev/flyball/engine/admission/freeze"
+	"flyball.dev/flyball/engine/admission/register"
 )
 
 const (
@@ -41,7 +41,7 @@ func (b *bench) judgeOf(policies int) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &admit.Judge{Freezes: freezes{set, a}, Clock: clocktesting.NewFakePassiveClock(admitNow), Log: logr.Discard()}, nil
+	return &freezeadmission.Judge{Freezes: freezes{set, a}, Clock: clocktesting.NewFakePassiveClock(admitNow), Log: logr.Discard()}, nil
 }
 
 // allowing returns a webhook that always allows, made by controller-runtime.
@@ -141,7 +141,7 @@ func (b *bench) ask(ctx context.Context, server *httptest.Server, body []byte) (
 	client := server.Client()
 	client.Transport.(*http.Transport).MaxIdleConnsPerHost = reviewers
 	return timed(ctx, reviewers, reviewBlock, func(ctx context.Context, _ int) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+registration.JudgePath, bytes.NewReader(body))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+register.JudgePath, bytes.NewReader(body))
 		if err != nil {
 			return err
 		}

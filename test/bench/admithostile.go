@@ -11,8 +11,8 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"flyball.dev/flyball/engine/admit/limits"
-	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/engine/admission/register"
+	"flyball.dev/flyball/engine/admission/review"
 )
 
 const (
@@ -48,7 +48,7 @@ func beset(ctx context.Context, server *httptest.Server) (stop func() (asked int
 		for ctx.Err() == nil {
 			body := bodies[asked%len(bodies)]
 			all.Go(func() {
-				req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+registration.JudgePath, strings.NewReader(body))
+				req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+register.JudgePath, strings.NewReader(body))
 				if err != nil {
 					return
 				}
@@ -82,7 +82,7 @@ func (b *bench) besieging(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	server := overTLS(limits.New(judge, logr.Discard()))
+	server := overTLS(review.New(judge, logr.Discard()))
 	defer server.Close()
 	quiet := func() (durations, error) { return b.ask(ctx, server, body) }
 	hostile := 0

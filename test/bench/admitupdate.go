@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/engine/admission/register"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/harness"
 )
@@ -109,11 +109,11 @@ func (s *stage) awaitJudged(ctx context.Context, front *switchboard, judged bool
 
 // judgedBy makes the API server send changes of Deployments to a server on this machine.
 func (s *stage) judgedBy(ctx context.Context, server *httptest.Server) error {
-	url := server.URL + registration.JudgePath
+	url := server.URL + register.JudgePath
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	rules := []registration.FreezeRule{{Group: "apps", Resource: "deployments", Versions: []string{"v1"}, Actions: workload.ChangeRollOut}}
-	config := registration.FreezeConfiguration(admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: bundle}, rules,
-		registration.FreezeScope{})
+	rules := []register.FreezeRule{{Group: "apps", Resource: "deployments", Versions: []string{"v1"}, Actions: workload.ChangeRollOut}}
+	config := register.FreezeConfiguration(admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: bundle}, rules,
+		register.FreezeScope{})
 	_, err := s.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(ctx, config, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("create the webhook configuration: %w", err)
@@ -124,7 +124,7 @@ func (s *stage) judgedBy(ctx context.Context, server *httptest.Server) error {
 // judgedByNobody removes the webhook configuration and waits until the API server stops calling it.
 func (s *stage) judgedByNobody(ctx context.Context, front *switchboard) error {
 	ctx = context.WithoutCancel(ctx)
-	err := s.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(ctx, registration.FreezeConfigurationName,
+	err := s.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(ctx, register.FreezeConfigurationName,
 		metav1.DeleteOptions{})
 	if err != nil {
 		return fmt.Errorf("delete the webhook configuration: %w", err)

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/engine/admission/register"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/local"
 )
@@ -239,7 +239,7 @@ func (s *stage) firstFrozenTimes(ctx context.Context) ([]float64, error) {
 		}
 		each = append(each, max(refused.Sub(answered).Seconds()*1000, 0))
 		err = s.thaw(ctx, f, func() error {
-			_, err := s.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, registration.FreezeConfigurationName,
+			_, err := s.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, register.FreezeConfigurationName,
 				metav1.GetOptions{})
 			if apierrors.IsNotFound(err) {
 				return nil

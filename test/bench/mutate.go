@@ -29,8 +29,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit/limits"
-	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/engine/admission/register"
+	"flyball.dev/flyball/engine/admission/review"
 
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/policy/kinds"
@@ -75,7 +75,7 @@ func (b *bench) mutating(ctx context.Context) (err error) {
 		return err
 	}
 	// As in the manager, the handler is behind the limits of all admission reviews.
-	for ns, h := range map[string]http.Handler{mutated: limits.New(handler, logr.Discard()), fixed: http.HandlerFunc(sameForAll)} {
+	for ns, h := range map[string]http.Handler{mutated: review.New(handler, logr.Discard()), fixed: http.HandlerFunc(sameForAll)} {
 		server := httptest.NewTLSServer(h) // HTTP/1.1, as API servers use with Services
 		defer server.Close()
 		remove, failed := s.mutatedBy(ctx, ns, server)
@@ -156,7 +156,7 @@ func (s *stage) sayMutated(ctx context.Context) error {
 	}
 	for _, m := range counted {
 		h := m.GetHistogram()
-		if !slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetValue() == registration.PodsWebhookName }) ||
+		if !slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetValue() == register.PodsWebhookName }) ||
 			h.GetSampleCount() == 0 {
 			continue
 		}
@@ -254,9 +254,9 @@ func (replicaSets) Resource(_ context.Context, gk schema.GroupKind) (schema.Grou
 
 // mutatedBy makes the API server send pods of one namespace to a server on this machine, until remove is called.
 func (s *stage) mutatedBy(ctx context.Context, namespace string, server *httptest.Server) (remove func() error, err error) {
-	url := server.URL + registration.PodsPath
+	url := server.URL + register.PodsPath
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	config := registration.PodsConfiguration(admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: bundle}, []string{namespace},
+	config := register.PodsConfiguration(admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: bundle}, []string{namespace},
 		nil)
 	if namespace != mutated {
 		config.Name, config.Webhooks[0].Name = namespace, namespace+".flyball.dev"

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
-	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/engine/admission/register"
 	"flyball.dev/flyball/test/harness"
 )
 
@@ -58,7 +58,7 @@ func (s *stage) replicas(ctx context.Context) ([]*replica, error) {
 func (s *stage) replica(port, health, asked int) *replica {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &replica{
-		port: port, url: fmt.Sprintf("https://127.0.0.1:%d%s", port, registration.JudgePath), cancel: cancel, done: make(chan error, 1),
+		port: port, url: fmt.Sprintf("https://127.0.0.1:%d%s", port, register.JudgePath), cancel: cancel, done: make(chan error, 1),
 		// The certificate is for the API server, which is not measured here.
 		client: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}},
 	}

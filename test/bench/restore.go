@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/engine/admission/register"
 	"flyball.dev/flyball/test/harness"
 )
 
@@ -30,7 +30,7 @@ func (s *stage) restoredTimes(ctx context.Context) ([]float64, error) {
 	}
 	configurations := s.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	var each []float64
-	for _, name := range []string{registration.FreezeConfigurationName, ownConfiguration} {
+	for _, name := range []string{register.FreezeConfigurationName, ownConfiguration} {
 		if err := harness.Poll(ctx, harness.Patience, func() error { return s.isClosed(ctx, name) }); err != nil {
 			return nil, err
 		}

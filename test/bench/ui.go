@@ -11,7 +11,7 @@ import (
 
 	planned "flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/serve"
-	"flyball.dev/flyball/engine/admit/freezecheck"
+	"flyball.dev/flyball/engine/admission/evaluate"
 	"flyball.dev/flyball/test/harness"
 )
 
@@ -26,7 +26,7 @@ func (b *bench) painting(ctx context.Context) error {
 	for again(b.planRounds, firsts, times) {
 		server := serve.New("1", serve.Options{
 			Load: func(context.Context) (*planned.World, error) { return w, nil },
-			User: func(context.Context) (freezecheck.User, error) { return freezecheck.User{}, nil },
+			User: func(context.Context) (evaluate.User, error) { return evaluate.User{}, nil },
 			Now:  func() time.Time { return nightOf(0).dusk.Add(-8 * time.Hour) },
 			Zone: time.UTC, FlyballNamespace: harness.Namespace,
 		})

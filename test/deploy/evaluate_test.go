@@ -19,7 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"flyball.dev/flyball/engine/admit/evaluate"
+	"flyball.dev/flyball/engine/admission/evaluate"
 )
 
 // TestChartGrantsTheEvaluateAPIOnlyIfEnabled checks that the chart has no part of the evaluate API unless it is

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/engine/admission/register"
 )
 
 // TestAdmissionPoliciesAreTheManagers compares the chart's admission policies with those that a manager outside the
@@ -21,7 +21,7 @@ func TestAdmissionPoliciesAreTheManagers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, want := range registration.AdmissionPolicies() {
+	for _, want := range register.AdmissionPolicies() {
 		var policy admissionregistrationv1.ValidatingAdmissionPolicy
 		var binding admissionregistrationv1.ValidatingAdmissionPolicyBinding
 		read(find(t, all, "ValidatingAdmissionPolicy", want.Policy.Name), &policy)

@@ -11,20 +11,19 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"flyball.dev/flyball/engine/admit/evaluate"
-	"flyball.dev/flyball/engine/admit/freezecheck"
-	"flyball.dev/flyball/engine/admit/server"
+	"flyball.dev/flyball/engine/admission/evaluate"
+	"flyball.dev/flyball/engine/admission/serve"
 )
 
 // evaluate serves the evaluate API on the webhook's server. It uses the same judge as the webhook.
-func (j *judging) evaluate(config *rest.Config, s *server.Server) error {
+func (j *judging) evaluate(config *rest.Config, s *serve.Server) error {
 	objects, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("set up the evaluate API: %w", err)
 	}
 	log := j.opts.Log.WithName("evaluate")
 	s.HandlePublic(evaluate.Path, evaluate.New(evaluate.Options{
-		Court:  &freezecheck.Evaluator{Judge: j.judge(nil, log), Objects: liveObjects{objects}, Exempt: j.exempt()},
+		Court:  &evaluate.Evaluator{Judge: j.judge(nil, log), Objects: liveObjects{objects}, Exempt: j.exempt()},
 		KindOf: j.kindOf,
 		Tokens: j.clients.AuthenticationV1().TokenReviews(), Rights: j.clients.AuthorizationV1().SubjectAccessReviews(),
 		Audiences: j.opts.Webhook.Evaluate.Audiences, Rate: j.opts.Webhook.Evaluate.Rate,
@@ -34,20 +33,20 @@ func (j *judging) evaluate(config *rest.Config, s *server.Server) error {
 }
 
 // kindOf returns the resource of an adapted kind and whether it is namespaced.
-func (j *judging) kindOf(gk schema.GroupKind) (freezecheck.Kind, bool) {
+func (j *judging) kindOf(gk schema.GroupKind) (evaluate.Served, bool) {
 	resource, adapted := j.world.Resource(gk)
 	if !adapted {
-		return freezecheck.Kind{}, false
+		return evaluate.Served{}, false
 	}
 	outside := j.world.Scope().ClusterScoped
-	return freezecheck.Kind{Resource: resource, Namespaced: outside == nil || !outside(gk)}, true
+	return evaluate.Served{Resource: resource, Namespaced: outside == nil || !outside(gk)}, true
 }
 
 // liveObjects reads objects from the API server.
 type liveObjects struct{ client dynamic.Interface }
 
-// Object implements freezecheck.Objects.
-func (l liveObjects) Object(ctx context.Context, t freezecheck.Target) ([]byte, error) {
+// Object implements evaluate.Objects.
+func (l liveObjects) Object(ctx context.Context, t evaluate.Target) ([]byte, error) {
 	object, err := l.client.Resource(t.Resource).Namespace(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil

@@ -20,9 +20,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit"
-	"flyball.dev/flyball/engine/admit/registration"
-	"flyball.dev/flyball/engine/admit/server"
+	freezeadmission "flyball.dev/flyball/engine/admission/freeze"
+	"flyball.dev/flyball/engine/admission/register"
+	"flyball.dev/flyball/engine/admission/rights"
+	"flyball.dev/flyball/engine/admission/serve"
+	"flyball.dev/flyball/engine/admission/validate"
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/controller"
 	"flyball.dev/flyball/engine/controller/freezes"
@@ -46,7 +48,7 @@ func addUnhook(mgr ctrl.Manager, config *rest.Config, opts Options) error {
 	}
 	return mgr.Add(&controller.Cleanup{
 		Delete: clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete,
-		Names:  []string{registration.FreezeConfigurationName, registration.OwnConfigurationName},
+		Names:  []string{register.FreezeConfigurationName, register.OwnConfigurationName},
 		Log:    opts.Log.WithName("webhook"),
 	})
 }
@@ -92,12 +94,12 @@ func newJudging(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 }
 
 // exempt returns the namespaces in which changes are never judged, so that a broken webhook can be repaired.
-func (j *judging) exempt() []string { return admit.Exempt(j.opts.Namespace) }
+func (j *judging) exempt() []string { return freezeadmission.Exempt(j.opts.Namespace) }
 
 // guard adds the freeze kinds to Flyball's own kinds, and guards the adapters.
-func (j *judging) guard(kinds []admit.Kind) []admit.Kind {
-	g := &admit.Guard{
-		Freezes: j.world, Objects: j.metadata, Rights: admit.NewReviews(j.clients.AuthorizationV1().SubjectAccessReviews(), clock.RealClock{}),
+func (j *judging) guard(kinds []validate.Kind) []validate.Kind {
+	g := &freezeadmission.Guard{
+		Freezes: j.world, Objects: j.metadata, Rights: rights.NewReviews(j.clients.AuthorizationV1().SubjectAccessReviews(), clock.RealClock{}),
 		Clock: j.clock,
 		Context: freeze.Context{Scope: j.world.Scope(), Calendars: func(name string) (timeline.Timeline,
 			bool) {
@@ -131,25 +133,25 @@ func (j *judging) owner() func(context.Context) (*metav1.OwnerReference, error) 
 	}
 	return freezes.OwnerOf(j.metadata, schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 		Resource: "customresourcedefinitions"},
-		"CustomResourceDefinition", admit.FreezeResources()[freeze.ClusterKind]+"."+v1alpha1.GroupVersion.Group)
+		"CustomResourceDefinition", freeze.Resources()[freeze.ClusterKind]+"."+v1alpha1.GroupVersion.Group)
 }
 
 // scope returns the scope of the webhook configuration of freezes, without its rules.
-func (j *judging) scope() registration.FreezeScope {
-	return registration.FreezeScope{Exempt: j.exempt(), Account: j.account, FieldManager: apply.FieldManager, DryRun: j.opts.DryRun}
+func (j *judging) scope() register.FreezeScope {
+	return register.FreezeScope{Exempt: j.exempt(), Account: j.account, FieldManager: apply.FieldManager, DryRun: j.opts.DryRun}
 }
 
 // author returns the author of the webhook configurations. It stands for this release, and is identified by the
 // configurations that the release produces.
-func (j *judging) author(elected <-chan struct{}, own *admissionregistrationv1.ValidatingWebhookConfiguration) (registration.Author,
+func (j *judging) author(elected <-chan struct{}, own *admissionregistrationv1.ValidatingWebhookConfiguration) (register.Author,
 	error) {
-	release, err := registration.ReleaseOf(own, j.scope())
-	return registration.Author{Release: release, Leads: elected}, err
+	release, err := register.ReleaseOf(own, j.scope())
+	return register.Author{Release: release, Leads: elected}, err
 }
 
 // judge returns the judge of changes. It calls note with each judgement, unless note is nil.
-func (j *judging) judge(note func(admit.Judgement), log logr.Logger) *admit.Judge {
-	return &admit.Judge{
+func (j *judging) judge(note func(freezeadmission.Judgement), log logr.Logger) *freezeadmission.Judge {
+	return &freezeadmission.Judge{
 		Freezes: j.world, Objects: j.metadata, Rights: j.clients.AuthorizationV1().SubjectAccessReviews(),
 		Served: func(gk schema.GroupKind) (schema.GroupVersionResource, bool) {
 			mapping, err := j.mapper.RESTMapping(gk)
@@ -163,11 +165,11 @@ func (j *judging) judge(note func(admit.Judgement), log logr.Logger) *admit.Judg
 }
 
 // add serves judgements and keeps their webhook configuration up to date, on every replica.
-func (j *judging) add(mgr ctrl.Manager, server *server.Server, keeper *registration.Keeper,
+func (j *judging) add(mgr ctrl.Manager, server *serve.Server, keeper *register.Keeper,
 	tracker *status.Tracker) (*freezes.Enforcement, error) {
 	log := j.opts.Log.WithName("judge")
-	server.HandleHTTP(registration.JudgePath, j.judge(j.notes.Judged, log))
-	server.HandleHTTP(registration.ProbePath, registration.ProbeHandler{Ready: j.world.Ready})
+	server.HandleHTTP(register.JudgePath, j.judge(j.notes.Judged, log))
+	server.HandleHTTP(register.ProbePath, register.ProbeHandler{Ready: j.world.Ready})
 	hook := &freezes.Hook{
 		World: j.world, Clock: j.clock, Server: server, Keeper: keeper, Log: log, Scope: j.scope(),
 	}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/cmd/version"
-	"flyball.dev/flyball/engine/admit/server"
+	"flyball.dev/flyball/engine/admission/serve"
 	"flyball.dev/flyball/engine/controller/adapters"
 	"flyball.dev/flyball/engine/idle"
 	"flyball.dev/flyball/engine/pods/cost"
@@ -75,7 +75,7 @@ func NewMetrics(r prometheus.Registerer, w *world.World, listings *status.Listin
 }
 
 // RegisterCertificate registers the metrics of an admission server's certificate.
-func RegisterCertificate(r prometheus.Registerer, server *server.Server) error {
+func RegisterCertificate(r prometheus.Registerer, server *serve.Server) error {
 	instant := func(name, help string, of func(*x509.Certificate) time.Time) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help + ", in seconds since 1970; 0 until there is one."},
 			func() float64 {

@@ -7,8 +7,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"flyball.dev/flyball/engine/admit/registration"
-	"flyball.dev/flyball/engine/admit/server"
+	"flyball.dev/flyball/engine/admission/register"
+	"flyball.dev/flyball/engine/admission/serve"
 	"flyball.dev/flyball/engine/controller"
 
 	"flyball.dev/flyball/engine/pods"
@@ -17,7 +17,7 @@ import (
 
 // addNewPods serves the webhook that sets requests of new pods, on every replica, and keeps its webhook configuration
 // up to date.
-func (j *judging) addNewPods(mgr ctrl.Manager, server *server.Server, keeper *registration.Keeper, o pods.Options) error {
+func (j *judging) addNewPods(mgr ctrl.Manager, server *serve.Server, keeper *register.Keeper, o pods.Options) error {
 	if !j.opts.Webhook.Pods || j.opts.DryRun {
 		return addNoNewPods(mgr, j.clients, j.opts)
 	}
@@ -30,7 +30,7 @@ func (j *judging) addNewPods(mgr ctrl.Manager, server *server.Server, keeper *re
 		World: j.world, Watches: o.Watches, Owners: pods.NewOwners(o), Clock: j.clock, Log: log,
 		Between: []schema.GroupKind{{Group: "apps", Kind: "ReplicaSet"}},
 	})
-	server.HandleHTTP(registration.PodsPath, &create.Handler{Wants: index, Note: note, Log: log})
+	server.HandleHTTP(register.PodsPath, &create.Handler{Wants: index, Note: note, Log: log})
 	if err := mgr.Add(index); err != nil {
 		return fmt.Errorf("set up the index of new pods: %w", err)
 	}
@@ -46,7 +46,7 @@ func (j *judging) addNewPods(mgr ctrl.Manager, server *server.Server, keeper *re
 // addNoNewPods deletes the webhook configuration of pods. It is used if this manager does not serve that webhook.
 func addNoNewPods(mgr ctrl.Manager, clients *kubernetes.Clientset, opts Options) error {
 	err := mgr.Add(&controller.Cleanup{
-		Delete: clients.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete, Names: []string{registration.PodsConfigurationName},
+		Delete: clients.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete, Names: []string{register.PodsConfigurationName},
 		Log: opts.Log.WithName("pods"),
 	})
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit/server"
+	"flyball.dev/flyball/engine/admission/serve"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/world"
 )
@@ -88,7 +88,7 @@ func Run(ctx context.Context, config *rest.Config, opts Options) error {
 }
 
 // addAll adds everything that runs in the manager. It returns the webhook's server, or nil if the webhook is disabled.
-func addAll(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, listings *status.Listings) (*server.Server, error) {
+func addAll(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, listings *status.Listings) (*serve.Server, error) {
 	log := opts.Log.WithName("engine")
 	rates, err := opts.Savings.rates()
 	if err != nil {

@@ -17,15 +17,17 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit"
-	"flyball.dev/flyball/engine/admit/registration"
-	"flyball.dev/flyball/engine/admit/server"
+	"flyball.dev/flyball/engine/admission/register"
+	"flyball.dev/flyball/engine/admission/rights"
+	"flyball.dev/flyball/engine/admission/serve"
+	"flyball.dev/flyball/engine/admission/validate"
 	"flyball.dev/flyball/engine/controller/freezes"
 	"flyball.dev/flyball/engine/controller/notifications"
 	"flyball.dev/flyball/engine/inspect"
 	"flyball.dev/flyball/engine/notify/message"
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/status"
@@ -35,7 +37,7 @@ import (
 // addWebhook serves admission requests on every replica, and returns the proof that freezes are enforced. The server is
 // nil if the webhook is disabled.
 func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, tracker *status.Tracker,
-	pods pods.Options, messages *notifications.Controller) (*server.Server, *freezes.Enforcement, error) {
+	pods pods.Options, messages *notifications.Controller) (*serve.Server, *freezes.Enforcement, error) {
 	if !opts.Webhook.Enabled {
 		return nil, newEnforcement(mgr, opts, w, tracker, nil), addUnhook(mgr, config, opts)
 	}
@@ -55,7 +57,7 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 	if err != nil {
 		return nil, nil, fmt.Errorf("set up the webhook: %w", err)
 	}
-	server, err := server.New(o)
+	server, err := serve.New(o)
 	if err != nil {
 		return nil, nil, fmt.Errorf("set up the webhook: %w", err)
 	}
@@ -83,8 +85,8 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 // serverOptions returns the options of the server, with the keeper of the configurations.
 func (j *judging) serverOptions(mgr ctrl.Manager, config *rest.Config, w *world.World, inspector *inspect.Inspector,
 	clientset kubernetes.Interface,
-) (server.Options, error) {
-	o := server.Options{
+) (serve.Options, error) {
+	o := serve.Options{
 		Host: j.opts.Webhook.Host, Port: j.opts.Webhook.Port,
 		CertDir:  j.opts.Webhook.CertDir,
 		ClientCA: j.opts.Webhook.ClientCA, ClientNames: j.opts.Webhook.ClientNames,
@@ -93,42 +95,42 @@ func (j *judging) serverOptions(mgr ctrl.Manager, config *rest.Config, w *world.
 		Kinds:  j.ownKinds(w, inspector, clientset),
 		Log:    j.opts.Log.WithName("webhook"),
 
-		OwnConfiguration: registration.OwnConfigurationName,
+		OwnConfiguration: register.OwnConfigurationName,
 	}
 	o.Endpoint, o.Policies = endpoint(j.opts), j.opts.Webhook.URL != ""
 	var err error
-	if o.Keeper, err = registration.NewKeeper(config, o.Log); err != nil {
+	if o.Keeper, err = register.NewKeeper(config, o.Log); err != nil {
 		return o, err
 	}
 	o.Keeper.Owner = j.owner()
-	if o.Keeper.Author, err = j.author(mgr.Elected(), registration.Configuration(registration.OwnConfigurationName, o.Endpoint,
-		admit.Registered(o.Kinds), nil)); err != nil {
+	if o.Keeper.Author, err = j.author(mgr.Elected(), register.Configuration(register.OwnConfigurationName, o.Endpoint,
+		validate.Registered(o.Kinds), nil)); err != nil {
 		return o, err
 	}
 	return o, nil
 }
 
 // ownKinds returns the validators of Flyball's own kinds, with the guards of freezes and the rights of authors.
-func (j *judging) ownKinds(w *world.World, inspector *inspect.Inspector, clientset kubernetes.Interface) []admit.Kind {
+func (j *judging) ownKinds(w *world.World, inspector *inspect.Inspector, clientset kubernetes.Interface) []validate.Kind {
 	ctx, reviews := compileContext(w), clientset.AuthorizationV1().SubjectAccessReviews()
-	own := j.guard(ownKinds(w, ctx, admit.Adapters{Resources: inspector, Reviews: reviews}, j.messages, j.opts.Clock))
-	own = askAuthors(own, &admit.Authors{
-		Adapted: w, Resources: inspector, Reviews: admit.NewReviews(reviews, clock.RealClock{}), Context: ctx,
+	own := j.guard(ownKinds(w, ctx, rights.Adapters{Resources: inspector, Reviews: reviews}, j.messages, j.opts.Clock))
+	own = askAuthors(own, &rights.Authors{
+		Adapted: w, Resources: inspector, Reviews: rights.NewReviews(reviews, clock.RealClock{}), Context: ctx,
 		Clock: j.clock, Note: j.notes.Guarded, Loaded: w.Loaded(),
 	})
 	return selectionWarnings{world: w, objects: j.metadata.Client, context: ctx, clock: j.opts.Clock}.wrap(own)
 }
 
 // endpoint returns the address at which API servers reach the webhook.
-func endpoint(opts Options) registration.Endpoint {
+func endpoint(opts Options) register.Endpoint {
 	if opts.Webhook.URL != "" {
-		return registration.Endpoint{URL: opts.Webhook.URL}
+		return register.Endpoint{URL: opts.Webhook.URL}
 	}
 	service := &admissionregistrationv1.ServiceReference{Namespace: opts.Namespace, Name: opts.Webhook.Service}
 	if port := opts.Webhook.ServicePort; port != 0 {
 		service.Port = &port
 	}
-	return registration.Endpoint{Service: service}
+	return register.Endpoint{Service: service}
 }
 
 // compileContext returns the context in which policies are checked at admission.
@@ -140,7 +142,7 @@ func compileContext(w *world.World) policy.Context {
 }
 
 // askAuthors adds to validators the check that the authors of policies have the rights that their policies use.
-func askAuthors(list []admit.Kind, authors *admit.Authors) []admit.Kind {
+func askAuthors(list []validate.Kind, authors *rights.Authors) []validate.Kind {
 	for i := range list {
 		if row, ok := kinds.Find(list[i].Kind); ok && row.ActsOnTargets() {
 			list[i] = authors.Ask(list[i], row)
@@ -151,9 +153,9 @@ func askAuthors(list []admit.Kind, authors *admit.Authors) []admit.Kind {
 
 // ownKinds returns Flyball's own kinds except freezes, with the validators for rules that schema and CEL cannot
 // express. The guard validates freezes.
-func ownKinds(w *world.World, ctx policy.Context, adapters admit.Adapters, messages *notifications.Controller, clk clock.PassiveClock,
-) []admit.Kind {
-	list := []admit.Kind{
+func ownKinds(w *world.World, ctx policy.Context, adapters rights.Adapters, messages *notifications.Controller, clk clock.PassiveClock,
+) []validate.Kind {
+	list := []validate.Kind{
 		{Kind: "Adapter", Resource: "adapters", Validator: adapters},
 		{Kind: "Calendar", Resource: "calendars", Validator: checkCalendar(w, clk)},
 		{Kind: "Notification", Resource: "notifications", Validator: checkNotification(messages)},
@@ -166,7 +168,7 @@ func ownKinds(w *world.World, ctx policy.Context, adapters admit.Adapters, messa
 			})},
 	}
 	for _, kind := range kinds.All() {
-		if _, guarded := admit.FreezeResources()[kind.Name]; guarded {
+		if _, guarded := freeze.Resources()[kind.Name]; guarded {
 			continue
 		}
 		spec := check(func(obj policy.Object) field.ErrorList {
@@ -176,7 +178,7 @@ func ownKinds(w *world.World, ctx policy.Context, adapters admit.Adapters, messa
 		if kind.MostInForce > 0 {
 			spec = limitInForce(w, clk, kind, spec)
 		}
-		list = append(list, admit.Kind{Kind: kind.Name, Resource: kind.Resource, Validator: onceLoaded(w, spec)})
+		list = append(list, validate.Kind{Kind: kind.Name, Resource: kind.Resource, Validator: onceLoaded(w, spec)})
 	}
 	return list
 }
@@ -186,8 +188,8 @@ const mostEnded = 10
 
 // limitInForce adds to a validator the limits of the objects of a kind in a namespace, for a new object and for an edit by which an
 // ended object begins again.
-func limitInForce(w *world.World, clk clock.PassiveClock, kind policy.Kind, spec admit.Validator) admit.Validator {
-	return admit.ValidatorFunc(func(ctx context.Context, req admit.Request) ([]string, field.ErrorList, error) {
+func limitInForce(w *world.World, clk clock.PassiveClock, kind policy.Kind, spec validate.Validator) validate.Validator {
+	return validate.ValidatorFunc(func(ctx context.Context, req validate.Request) ([]string, field.ErrorList, error) {
 		warnings, errs, err := spec.Validate(ctx, req)
 		obj, _ := req.New.(policy.Object)
 		if err != nil || len(errs) > 0 || obj == nil {
@@ -222,14 +224,14 @@ func limitInForce(w *world.World, clk clock.PassiveClock, kind policy.Kind, spec
 }
 
 // checkNotification returns the validator of Notifications.
-func checkNotification(messages *notifications.Controller) admit.Validator {
+func checkNotification(messages *notifications.Controller) validate.Validator {
 	spec := checkWith(func(ctx context.Context, n *v1alpha1.Notification) field.ErrorList {
 		if _, errs := message.Compile(n); len(errs) > 0 {
 			return errs
 		}
 		return messages.CheckNotification(ctx, n)
 	})
-	return admit.ValidatorFunc(func(ctx context.Context, req admit.Request) ([]string, field.ErrorList, error) {
+	return validate.ValidatorFunc(func(ctx context.Context, req validate.Request) ([]string, field.ErrorList, error) {
 		warnings, errs, err := spec.Validate(ctx, req)
 		if n, ok := req.New.(*v1alpha1.Notification); ok && err == nil && req.Operation == admissionv1.Create {
 			err = messages.Admit(ctx, n)
@@ -240,8 +242,8 @@ func checkNotification(messages *notifications.Controller) admit.Validator {
 
 // onceLoaded returns a validator that waits until the adapters have been loaded, because adapters define the accepted
 // fields of a kind. If the context ends before, the request is refused.
-func onceLoaded(w *world.World, v admit.Validator) admit.Validator {
-	return admit.ValidatorFunc(func(ctx context.Context, req admit.Request) ([]string, field.ErrorList, error) {
+func onceLoaded(w *world.World, v validate.Validator) validate.Validator {
+	return validate.ValidatorFunc(func(ctx context.Context, req validate.Request) ([]string, field.ErrorList, error) {
 		select {
 		case <-w.Loaded():
 			return v.Validate(ctx, req)
@@ -252,25 +254,25 @@ func onceLoaded(w *world.World, v admit.Validator) admit.Validator {
 }
 
 // check returns a validator that calls a pure function with objects of one type.
-func check[T runtime.Object](validate func(T) field.ErrorList) admit.Validator {
-	return checkWith(func(_ context.Context, obj T) field.ErrorList { return validate(obj) })
+func check[T runtime.Object](faults func(T) field.ErrorList) validate.Validator {
+	return checkWith(func(_ context.Context, obj T) field.ErrorList { return faults(obj) })
 }
 
 // checkWith returns a validator that calls a function with objects of one type.
-func checkWith[T runtime.Object](validate func(context.Context, T) field.ErrorList) admit.Validator {
-	return admit.ValidatorFunc(func(ctx context.Context, req admit.Request) ([]string, field.ErrorList, error) {
+func checkWith[T runtime.Object](faults func(context.Context, T) field.ErrorList) validate.Validator {
+	return validate.ValidatorFunc(func(ctx context.Context, req validate.Request) ([]string, field.ErrorList, error) {
 		obj, ok := req.New.(T)
 		if !ok {
 			return nil, nil, fmt.Errorf("check %s %s: got a %T", req.Kind, req.Name, req.New)
 		}
-		return nil, validate(ctx, obj), nil
+		return nil, faults(ctx, obj), nil
 	})
 }
 
 // checkCalendar returns the validator of calendars. It warns about holidays that were not compared with an official list, and about
 // ignored events.
-func checkCalendar(w *world.World, clk clock.PassiveClock) admit.Validator {
-	return admit.ValidatorFunc(func(_ context.Context, req admit.Request) (warnings []string, errs field.ErrorList, err error) {
+func checkCalendar(w *world.World, clk clock.PassiveClock) validate.Validator {
+	return validate.ValidatorFunc(func(_ context.Context, req validate.Request) (warnings []string, errs field.ErrorList, err error) {
 		c, ok := req.New.(*v1alpha1.Calendar)
 		if !ok {
 			return nil, nil, fmt.Errorf("check %s %s: got a %T", req.Kind, req.Name, req.New)

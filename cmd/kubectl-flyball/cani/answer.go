@@ -9,27 +9,27 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
-	"flyball.dev/flyball/engine/admit/freezecheck"
+	"flyball.dev/flyball/engine/admission/evaluate"
 )
 
 // Answers holds the verdicts on several changes.
 type Answers struct {
 	Allowed bool `json:"allowed"`
 	// Undecided is true if changes are refused, all only because of lost events of calendars.
-	Undecided bool                 `json:"undecided,omitempty"`
-	Answers   []freezecheck.Answer `json:"answers"`
+	Undecided bool              `json:"undecided,omitempty"`
+	Answers   []evaluate.Answer `json:"answers"`
 
 	// Zone is the time zone of the printed times.
 	Zone *time.Location `json:"-"`
 }
 
 // All returns the answers together. They count as allowed if every change is allowed.
-func All(answers []freezecheck.Answer, zone *time.Location) Answers {
+func All(answers []evaluate.Answer, zone *time.Location) Answers {
 	all := Answers{Allowed: true, Answers: answers, Zone: zone}
 	for _, a := range answers {
 		all.Allowed = all.Allowed && a.Allowed
 	}
-	all.Undecided = !all.Allowed && !slices.ContainsFunc(answers, func(a freezecheck.Answer) bool { return !a.Allowed && !a.Undecided })
+	all.Undecided = !all.Allowed && !slices.ContainsFunc(answers, func(a evaluate.Answer) bool { return !a.Allowed && !a.Undecided })
 	return all
 }
 
@@ -53,7 +53,7 @@ func (all Answers) Text(w *report.Writer) {
 }
 
 // Word returns the verdict in a word, and its style.
-func Word(a freezecheck.Answer) (string, report.Style) {
+func Word(a evaluate.Answer) (string, report.Style) {
 	switch {
 	case a.Allowed:
 		return "yes", report.Good
@@ -63,7 +63,7 @@ func Word(a freezecheck.Answer) (string, report.Style) {
 	return "no", report.Bad
 }
 
-func text(w *report.Writer, a freezecheck.Answer, zone *time.Location) {
+func text(w *report.Writer, a evaluate.Answer, zone *time.Location) {
 	word, style := Word(a)
 	what, who := cmp.Or(strings.Join(a.Actions, ", "), "change"), cmp.Or(a.User.Name, "anybody")
 	w.Line("%s: %s %s by %s at %s", w.Styled(word, style), what, a.Target, who, instant.Text(a.At, zone))
@@ -99,7 +99,7 @@ func text(w *report.Writer, a freezecheck.Answer, zone *time.Location) {
 }
 
 // DenialText returns one line about a denial: the policy, the end of the denial and the reason.
-func DenialText(d freezecheck.Denial, zone *time.Location) string {
+func DenialText(d evaluate.Denial, zone *time.Location) string {
 	line := d.Policy
 	switch d.Enforcement {
 	case "Deny":

@@ -15,17 +15,17 @@ import (
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/engine/admit"
-	"flyball.dev/flyball/engine/admit/freezecheck"
+	"flyball.dev/flyball/engine/admission/evaluate"
+	freezeadmission "flyball.dev/flyball/engine/admission/freeze"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
 
 // NewEvaluator returns an Evaluator over a world. Flyball runs in the given namespace.
-func NewEvaluator(memory *world.Memory, flyballNamespace string) *freezecheck.Evaluator {
-	return &freezecheck.Evaluator{
-		Judge:   &admit.Judge{Freezes: memory.World(), Objects: objects{memory}, Clock: clock.RealClock{}, Log: logr.Discard()},
-		Objects: objects{memory}, Exempt: admit.Exempt(flyballNamespace),
+func NewEvaluator(memory *world.Memory, flyballNamespace string) *evaluate.Evaluator {
+	return &evaluate.Evaluator{
+		Judge:   &freezeadmission.Judge{Freezes: memory.World(), Objects: objects{memory}, Clock: clock.RealClock{}, Log: logr.Discard()},
+		Objects: objects{memory}, Exempt: freezeadmission.Exempt(flyballNamespace),
 	}
 }
 
@@ -34,7 +34,7 @@ func Actions(names []string) ([]workload.Change, error) {
 	changes := make([]workload.Change, len(names))
 	for i, name := range names {
 		var err error
-		if changes[i], err = freezecheck.ParseAction(name); err != nil {
+		if changes[i], err = evaluate.ParseAction(name); err != nil {
 			return nil, err
 		}
 	}
@@ -42,12 +42,12 @@ func Actions(names []string) ([]workload.Change, error) {
 }
 
 // Judge returns the verdict on each change of each target.
-func Judge(ctx context.Context, judge *freezecheck.Evaluator, w *source.World, targets []source.Target, changes []workload.Change,
-	user freezecheck.User, at time.Time) ([]freezecheck.Answer, error) {
-	var answers []freezecheck.Answer
+func Judge(ctx context.Context, judge *evaluate.Evaluator, w *source.World, targets []source.Target, changes []workload.Change,
+	user evaluate.User, at time.Time) ([]evaluate.Answer, error) {
+	var answers []evaluate.Answer
 	for _, target := range targets {
 		for _, change := range changes {
-			answer, err := judge.Answer(ctx, freezecheck.Request{Target: TargetOf(target), Action: change, User: user, At: at})
+			answer, err := judge.Answer(ctx, evaluate.Request{Target: TargetOf(target), Action: change, User: user, At: at})
 			if err != nil {
 				return nil, Hinted(err, w, target)
 			}
@@ -60,12 +60,12 @@ func Judge(ctx context.Context, judge *freezecheck.Evaluator, w *source.World, t
 // objects reads objects from memory. The manager would ask the API server for them.
 type objects struct{ memory *world.Memory }
 
-// Object implements freezecheck.Objects.
-func (o objects) Object(_ context.Context, t freezecheck.Target) ([]byte, error) {
+// Object implements evaluate.Objects.
+func (o objects) Object(_ context.Context, t evaluate.Target) ([]byte, error) {
 	return o.memory.Raw(t.Ref), nil
 }
 
-// Whole implements admit.Objects.
+// Whole implements freezeadmission.Objects.
 func (o objects) Whole(_ context.Context, resource schema.GroupVersionResource, namespace, name string) ([]byte, error) {
 	if found := o.memory.World().Adapter(resource.GroupResource()); found != nil {
 		if raw := o.memory.Raw(workload.Ref{GroupKind: found.GroupKind(), Namespace: namespace, Name: name}); raw != nil {
@@ -75,7 +75,7 @@ func (o objects) Whole(_ context.Context, resource schema.GroupVersionResource, 
 	return nil, apierrors.NewNotFound(resource.GroupResource(), name)
 }
 
-// Metadata implements admit.Objects.
+// Metadata implements freezeadmission.Objects.
 func (o objects) Metadata(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata,
 	error) {
 	raw, err := o.Whole(ctx, resource, namespace, name)
@@ -89,14 +89,14 @@ func (o objects) Metadata(ctx context.Context, resource schema.GroupVersionResou
 	return object, nil
 }
 
-// TargetOf converts a target for package freezecheck.
-func TargetOf(t source.Target) freezecheck.Target {
-	return freezecheck.Target{Ref: t.Ref, Resource: t.Kind.Resource}
+// TargetOf converts a target for package evaluate.
+func TargetOf(t source.Target) evaluate.Target {
+	return evaluate.Target{Ref: t.Ref, Resource: t.Kind.Resource}
 }
 
 // Hinted adds a hint to an error about a target that does not exist: the name of the object that was probably meant.
 func Hinted(err error, w *source.World, t source.Target) error {
-	if wrong := (*freezecheck.UnanswerableError)(nil); errors.As(err, &wrong) {
+	if wrong := (*evaluate.UnanswerableError)(nil); errors.As(err, &wrong) {
 		if hidden := source.MissingRights(nil); errors.As(w.Missing(t.Ref), &hidden) {
 			return hidden
 		}
@@ -106,13 +106,13 @@ func Hinted(err error, w *source.World, t source.Target) error {
 }
 
 // KindOf returns a function that looks up the resource and the scope of a kind of the world.
-func KindOf(w *source.World) func(schema.GroupKind) (freezecheck.Kind, bool) {
-	return func(gk schema.GroupKind) (freezecheck.Kind, bool) {
+func KindOf(w *source.World) func(schema.GroupKind) (evaluate.Served, bool) {
+	return func(gk schema.GroupKind) (evaluate.Served, bool) {
 		for _, k := range w.Kinds {
 			if k.GroupKind == gk {
-				return freezecheck.Kind{Resource: k.Resource, Namespaced: k.Namespaced}, true
+				return evaluate.Served{Resource: k.Resource, Namespaced: k.Namespaced}, true
 			}
 		}
-		return freezecheck.Kind{}, false
+		return evaluate.Served{}, false
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/cani"
 	"flyball.dev/flyball/cmd/kubectl-flyball/complete"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/engine/admit/freezecheck"
+	"flyball.dev/flyball/engine/admission/evaluate"
 )
 
 // These are the exit codes of can-i.
@@ -74,7 +74,7 @@ func (v *canIVerb) run(ctx context.Context, args []string) error {
 		return err
 	}
 	v.readsAsCaller = true
-	var answers []freezecheck.Answer
+	var answers []evaluate.Answer
 	switch {
 	case len(v.paths) > 0 && len(args) == 0:
 		answers, err = v.judgeManifests(ctx, user, at)
@@ -93,7 +93,7 @@ func (v *canIVerb) run(ctx context.Context, args []string) error {
 	return answer(v.print(all), !all.Allowed, exitDenied)
 }
 
-func (v *canIVerb) judgeActions(ctx context.Context, actions, objects []string, user freezecheck.User, at time.Time) ([]freezecheck.Answer,
+func (v *canIVerb) judgeActions(ctx context.Context, actions, objects []string, user evaluate.User, at time.Time) ([]evaluate.Answer,
 	error) {
 	changes, err := cani.Actions(actions)
 	if err != nil {
@@ -110,7 +110,7 @@ func (v *canIVerb) judgeActions(ctx context.Context, actions, objects []string, 
 	return cani.Judge(ctx, judge, w, targets, changes, user, at)
 }
 
-func (v *canIVerb) court(w *source.World) (*freezecheck.Evaluator, error) {
+func (v *canIVerb) court(w *source.World) (*evaluate.Evaluator, error) {
 	memory, err := w.Memory()
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (v *canIVerb) court(w *source.World) (*freezecheck.Evaluator, error) {
 }
 
 // judgeManifests returns the verdicts on applying manifests. It judges one namespace after the other.
-func (v *canIVerb) judgeManifests(ctx context.Context, user freezecheck.User, at time.Time) ([]freezecheck.Answer, error) {
+func (v *canIVerb) judgeManifests(ctx context.Context, user evaluate.User, at time.Time) ([]evaluate.Answer, error) {
 	namespace := v.namespace()
 	m, err := v.files(v.paths, namespace).Read()
 	if err != nil {
@@ -130,9 +130,9 @@ func (v *canIVerb) judgeManifests(ctx context.Context, user freezecheck.User, at
 	if len(m.Others) == 0 {
 		return nil, errors.New("the manifests have no objects that a freeze could judge: Flyball's own kinds are not")
 	}
-	courts := map[string]*freezecheck.Evaluator{}
+	courts := map[string]*evaluate.Evaluator{}
 	worlds := map[string]*source.World{}
-	var answers []freezecheck.Answer
+	var answers []evaluate.Answer
 	for _, raw := range m.Others {
 		at0 := cmp.Or(gjson.GetBytes(raw, "metadata.namespace").Str, namespace)
 		if courts[at0] == nil {
@@ -143,14 +143,14 @@ func (v *canIVerb) judgeManifests(ctx context.Context, user freezecheck.User, at
 				return nil, err
 			}
 		}
-		target, err := freezecheck.TargetOf(raw, namespace, cani.KindOf(worlds[at0]))
+		target, err := evaluate.TargetOf(raw, namespace, cani.KindOf(worlds[at0]))
 		if err == nil {
 			err = worlds[at0].Served(target.GroupKind)
 		}
 		if err != nil {
 			return nil, err
 		}
-		answer, err := courts[at0].Answer(ctx, freezecheck.Request{Target: target, Manifest: raw, User: user, At: at})
+		answer, err := courts[at0].Answer(ctx, evaluate.Request{Target: target, Manifest: raw, User: user, At: at})
 		if err != nil {
 			return nil, err
 		}

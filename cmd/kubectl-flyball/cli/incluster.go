@@ -20,8 +20,8 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/serve"
-	"flyball.dev/flyball/engine/admit/callers"
-	"flyball.dev/flyball/engine/admit/freezecheck"
+	"flyball.dev/flyball/engine/admission/callers"
+	"flyball.dev/flyball/engine/admission/evaluate"
 )
 
 type inClusterVerb struct {
@@ -88,8 +88,8 @@ func (v *inClusterVerb) run(ctx context.Context) error {
 				Load: func(ctx context.Context) (*source.World, error) {
 					return cluster.Load(ctx, source.Query{Namespace: namespace})
 				},
-				User: func(context.Context) (freezecheck.User, error) {
-					return freezecheck.User{Name: user.Username, Groups: user.Groups}, nil
+				User: func(context.Context) (evaluate.User, error) {
+					return evaluate.User{Name: user.Username, Groups: user.Groups}, nil
 				}}
 			if !v.readOnly {
 				o.Cluster = func() (source.Cluster, error) { return cluster, nil }

@@ -8,31 +8,31 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"flyball.dev/flyball/engine/admit/freezecheck"
+	"flyball.dev/flyball/engine/admission/evaluate"
 )
 
 // user returns the user whose permissions are in question. With a cluster this is the user of the connection, as the
 // cluster reports it, including --as. Offline it is the user of --as and --as-group, with the groups
 // that a cluster adds.
-func (s *session) user(ctx context.Context) (freezecheck.User, error) {
+func (s *session) user(ctx context.Context) (evaluate.User, error) {
 	if s.offline() {
 		as := &s.config.overrides.AuthInfo
 		if name, groups := as.Impersonate, as.ImpersonateGroups; name != "" || len(groups) > 0 {
-			return freezecheck.Impersonated(name, groups...), nil
+			return evaluate.Impersonated(name, groups...), nil
 		}
-		return freezecheck.User{}, nil
+		return evaluate.User{}, nil
 	}
 	config, err := s.restConfig()
 	if err != nil {
-		return freezecheck.User{}, err
+		return evaluate.User{}, err
 	}
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return freezecheck.User{}, fmt.Errorf("connect to the cluster: %w", err)
+		return evaluate.User{}, fmt.Errorf("connect to the cluster: %w", err)
 	}
 	self, err := clients.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
-		return freezecheck.User{}, fmt.Errorf("ask the cluster who you are: %w", err)
+		return evaluate.User{}, fmt.Errorf("ask the cluster who you are: %w", err)
 	}
-	return freezecheck.User{Name: self.Status.UserInfo.Username, Groups: self.Status.UserInfo.Groups}, nil
+	return evaluate.User{Name: self.Status.UserInfo.Username, Groups: self.Status.UserInfo.Groups}, nil
 }

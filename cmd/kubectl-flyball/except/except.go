@@ -18,7 +18,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit/freezecheck"
+	"flyball.dev/flyball/engine/admission/evaluate"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
@@ -54,7 +54,7 @@ func (s *ExceptionSpec) Read(allow []string, from time.Time, span string) error 
 		return errors.New("say why: give --reason")
 	}
 	for _, text := range allow {
-		action, err := freezecheck.ParseAction(text)
+		action, err := evaluate.ParseAction(text)
 		if err != nil {
 			return fmt.Errorf("--allow: %w", err)
 		}
@@ -120,16 +120,16 @@ func (s ExceptionSpec) Object() (policy.Object, *v1alpha1.ExceptionRules) {
 
 // beneficiary returns the user for the preview. This is the user of the command if the exception applies to that user.
 // Otherwise it is a user or a group named in the exception.
-func (s ExceptionSpec) beneficiary(asks freezecheck.User) freezecheck.User {
+func (s ExceptionSpec) beneficiary(asks evaluate.User) evaluate.User {
 	meant := slices.Contains(s.Users, asks.Name) || slices.ContainsFunc(asks.Groups,
 		func(g string) bool { return slices.Contains(s.Groups, g) })
 	switch {
 	case meant || len(s.Users)+len(s.Groups) == 0:
 		return asks
 	case len(s.Users) > 0:
-		return freezecheck.Impersonated(s.Users[0])
+		return evaluate.Impersonated(s.Users[0])
 	}
-	return freezecheck.Impersonated("a member of "+s.Groups[0], s.Groups[0])
+	return evaluate.Impersonated("a member of "+s.Groups[0], s.Groups[0])
 }
 
 // Preview lists the changes allowed by an exception, and the changes still refused.
@@ -139,21 +139,21 @@ type Preview struct {
 	Exception policy.Object `json:"exception"`
 	// Lifted are the changes that the exception allows. Refused are the changes that are refused in spite of the
 	// exception. Idle are the changes that no freeze denies.
-	Lifted  []freezecheck.Answer `json:"lifted,omitempty"`
-	Refused []freezecheck.Answer `json:"refused,omitempty"`
-	Idle    []freezecheck.Answer `json:"idle,omitempty"`
+	Lifted  []evaluate.Answer `json:"lifted,omitempty"`
+	Refused []evaluate.Answer `json:"refused,omitempty"`
+	Idle    []evaluate.Answer `json:"idle,omitempty"`
 	// Also are the targets that the exception selects although they were not requested. An exception selects every
 	// combination of its kinds and names.
 	Also []string `json:"also,omitempty"`
 
 	zone  *time.Location
 	rules *v1alpha1.ExceptionRules
-	user  freezecheck.User
+	user  evaluate.User
 }
 
 // Foresee returns the preview of an exception. It judges the changes at the beginning of the exception, for the
 // beneficiary.
-func Foresee(ctx context.Context, w *source.World, s ExceptionSpec, user freezecheck.User, flyballNamespace string,
+func Foresee(ctx context.Context, w *source.World, s ExceptionSpec, user evaluate.User, flyballNamespace string,
 	zone *time.Location) (*Preview, error) {
 	p := &Preview{zone: zone, user: s.beneficiary(user)}
 	p.Exception, p.rules = s.Object()
@@ -173,7 +173,7 @@ func Foresee(ctx context.Context, w *source.World, s ExceptionSpec, user freezec
 	before, after := cani.NewEvaluator(without, flyballNamespace), cani.NewEvaluator(with, flyballNamespace)
 	for _, t := range s.Targets {
 		for _, action := range s.Actions {
-			q := freezecheck.Request{Target: cani.TargetOf(t), Action: action, User: p.user, At: s.From}
+			q := evaluate.Request{Target: cani.TargetOf(t), Action: action, User: p.user, At: s.From}
 			old, err := before.Answer(ctx, q)
 			if err != nil {
 				return nil, cani.Hinted(err, w, t)
@@ -288,7 +288,7 @@ func (p *Preview) Text(w *report.Writer) {
 	}
 }
 
-func (p *Preview) group(w *report.Writer, title string, answers []freezecheck.Answer, style report.Style) {
+func (p *Preview) group(w *report.Writer, title string, answers []evaluate.Answer, style report.Style) {
 	if len(answers) == 0 {
 		return
 	}

@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit/freezecheck"
+	"flyball.dev/flyball/engine/admission/evaluate"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy/selector"
@@ -63,8 +63,8 @@ type Explanation struct {
 	// Steps are the steps of the decision that follow the pipelines of the policies.
 	Steps []Line `json:"steps,omitempty"`
 	// Freezes are the answers, one for each action, whether the action is allowed now.
-	Freezes []freezecheck.Answer `json:"freezes,omitempty"`
-	Notes   []string             `json:"notes,omitempty"`
+	Freezes []evaluate.Answer `json:"freezes,omitempty"`
+	Notes   []string          `json:"notes,omitempty"`
 
 	// also are the policies that keep the object awake beside Winner, if none asks for anything else.
 	also []string
@@ -156,7 +156,7 @@ type Options struct {
 	Now  time.Time
 	Zone *time.Location
 	// User is the account for which freezes are evaluated.
-	User freezecheck.User
+	User evaluate.User
 	// FlyballNamespace is the namespace of the manager.
 	FlyballNamespace string
 }

@@ -9,7 +9,7 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cani"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/engine/admit/freezecheck"
+	"flyball.dev/flyball/engine/admission/evaluate"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -107,7 +107,7 @@ func (e *Explanation) foresee(memory *world.Memory, ref workload.Ref, v *decide.
 func (e *Explanation) judge(ctx context.Context, memory *world.Memory, target source.Target, o Options) error {
 	judge := cani.NewEvaluator(memory, o.FlyballNamespace)
 	for _, action := range []workload.Change{workload.ChangeRollOut, workload.ChangeScale, workload.ChangeDelete} {
-		answer, err := judge.Answer(ctx, freezecheck.Request{Target: cani.TargetOf(target), Action: action, User: o.User, At: o.At})
+		answer, err := judge.Answer(ctx, evaluate.Request{Target: cani.TargetOf(target), Action: action, User: o.User, At: o.At})
 		if err != nil {
 			return fmt.Errorf("judge %s: %w", action.Names()[0], err)
 		}

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/engine/admission/register"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
@@ -188,23 +188,23 @@ func (e *Enforcement) prove(ctx context.Context, now time.Time) (finding, error)
 	var answer apierrors.APIStatus
 	switch {
 	case apierrors.IsNotFound(err):
-		found.why = "the webhook configuration " + registration.FreezeConfigurationName + " is missing, so changes pass"
+		found.why = "the webhook configuration " + register.FreezeConfigurationName + " is missing, so changes pass"
 		return found, nil
 	case errors.As(err, &answer):
-		found.why = "the webhook configuration " + registration.FreezeConfigurationName + " cannot be read, so changes may pass: " + err.Error()
+		found.why = "the webhook configuration " + register.FreezeConfigurationName + " cannot be read, so changes may pass: " + err.Error()
 		return found, nil
 	case err != nil:
 		return found, fmt.Errorf("read the webhook configuration of freezes: %w", err)
-	case registration.ProbeManager(live.Webhooks) != registration.ProbeManager(want.Webhooks):
-		found.why = "the webhook configuration " + registration.FreezeConfigurationName + " differs from the freezes, so changes may pass"
+	case register.ProbeManager(live.Webhooks) != register.ProbeManager(want.Webhooks):
+		found.why = "the webhook configuration " + register.FreezeConfigurationName + " differs from the freezes, so changes may pass"
 		return found, nil
 	}
 	found.resources = resourcesOf(live.Webhooks)
 	a := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: adapter}}
 	err = e.Client.Status().Patch(ctx, a, client.RawPatch(types.MergePatchType, []byte(`{}`)), client.DryRunAll,
-		client.FieldOwner(registration.ProbeManager(live.Webhooks)))
+		client.FieldOwner(register.ProbeManager(live.Webhooks)))
 	switch {
-	case registration.ProbeSeen(err):
+	case register.ProbeSeen(err):
 	case err == nil:
 		found.why = "the API server has let a probe pass: it does not send changes to the webhook"
 	case !errors.As(err, &answer):

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit"
+	freezeadmission "flyball.dev/flyball/engine/admission/freeze"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
@@ -68,7 +68,7 @@ type occasionEvents struct {
 // judgedEvents returns the events of a request. They are on the policies that deny it and on the policies left or
 // entered by an edit of labels. If the request is allowed, they are also on the policies lifted by exceptions, and on
 // these exceptions.
-func (n *Recorder) judgedEvents(j *admit.Judgement) []announcement {
+func (n *Recorder) judgedEvents(j *freezeadmission.Judgement) []announcement {
 	var list []announcement
 	name, user := nameOf(&j.Request), j.Request.User
 	add := func(policy workload.Policy, kind, reason string, actions []string, text string) {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit"
+	freezeadmission "flyball.dev/flyball/engine/admission/freeze"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -46,8 +46,8 @@ func queued(n *Recorder) []string {
 }
 
 // asked returns the judgement of a user's roll-out of an object.
-func asked(name, user string, verdict freeze.Verdict) admit.Judgement {
-	return admit.Judgement{Verdict: verdict, Request: freeze.Request{
+func asked(name, user string, verdict freeze.Verdict) freezeadmission.Judgement {
+	return freezeadmission.Judgement{Verdict: verdict, Request: freeze.Request{
 		Kind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: name, User: user, Actions: workload.ChangeRollOut,
 	}}
 }

@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
-	"flyball.dev/flyball/engine/admit"
-	"flyball.dev/flyball/engine/admit/registration"
+	freezeadmission "flyball.dev/flyball/engine/admission/freeze"
+	"flyball.dev/flyball/engine/admission/register"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workers"
@@ -35,11 +35,11 @@ type Hook struct {
 	World *world.World
 	Clock clock.WithTicker
 	// Keeper writes the configuration.
-	Keeper *registration.Keeper
+	Keeper *register.Keeper
 	// Server is the address for API servers.
-	Server registration.Server
+	Server register.Server
 	// Scope is the scope of the configuration. Hook sets the field Namespaces itself.
-	Scope registration.FreezeScope
+	Scope register.FreezeScope
 	Log   logr.Logger
 }
 
@@ -92,7 +92,7 @@ func (h *Hook) changed(ctx context.Context) (chan struct{}, error) {
 
 // byName returns the configuration with only its name.
 func byName() *admissionregistrationv1.ValidatingWebhookConfiguration {
-	return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: registration.FreezeConfigurationName}}
+	return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: register.FreezeConfigurationName}}
 }
 
 func (h *Hook) keep(ctx context.Context, now time.Time) (wrote bool, err error) {
@@ -119,22 +119,22 @@ func (h *Hook) configuration(now time.Time) *admissionregistrationv1.ValidatingW
 	rules := h.rules(now)
 	scope := h.Scope
 	scope.Namespaces = h.namespaces(now)
-	config := registration.FreezeConfiguration(h.Server.Client(registration.JudgePath), rules, scope)
+	config := register.FreezeConfiguration(h.Server.Client(register.JudgePath), rules, scope)
 	if config != nil {
-		config.Webhooks = append(config.Webhooks, registration.ProbeWebhook(h.Server.Client(registration.ProbePath), config.Webhooks))
+		config.Webhooks = append(config.Webhooks, register.ProbeWebhook(h.Server.Client(register.ProbePath), config.Webhooks))
 	}
 	return config
 }
 
 // rules returns the kinds on which some policy denies actions, now or later, with the denied actions and their
 // namespaces.
-func (h *Hook) rules(now time.Time) []registration.FreezeRule {
+func (h *Hook) rules(now time.Time) []register.FreezeRule {
 	set := h.World.Set()
 	if rules, _ := set.Len(); rules == 0 {
 		return nil
 	}
 	scaled := set.ScaleInUse(now)
-	var list []registration.FreezeRule
+	var list []register.FreezeRule
 	for resource, k := range h.World.Snapshot().Adapters() {
 		// A kind counts even if it is not served. Only the status of the adapter has this information, and a user with the
 		// right to write the status must not be able to end a freeze. Rules for unserved kinds do no harm.
@@ -145,7 +145,7 @@ func (h *Hook) rules(now time.Time) []registration.FreezeRule {
 		if k.Compiled.CanGovern() {
 			governed = scaled
 		}
-		list = append(list, rulesOf(registration.FreezeRule{
+		list = append(list, rulesOf(register.FreezeRule{
 			Group: resource.Group, Resource: resource.Resource, Versions: k.Compiled.Versions(), Subresources: k.Compiled.Subresources(),
 		}, use, governed)...)
 	}
@@ -154,8 +154,8 @@ func (h *Hook) rules(now time.Time) []registration.FreezeRule {
 
 // resizes returns the rules for in-place changes of pods, in all namespaces in which some policy denies Scale. An
 // in-place change counts as a Scale of the pods' owner.
-func resizes(scaled freeze.Use) (list []registration.FreezeRule) {
-	pods := registration.FreezeRule{Resource: "pods", Versions: []string{"v1"}, Resize: true}
+func resizes(scaled freeze.Use) (list []register.FreezeRule) {
+	pods := register.FreezeRule{Resource: "pods", Versions: []string{"v1"}, Resize: true}
 	if scaled.Everywhere != 0 {
 		list = append(list, pods)
 	}
@@ -168,7 +168,7 @@ func resizes(scaled freeze.Use) (list []registration.FreezeRule) {
 
 // rulesOf returns the rules of a kind. use has the actions denied on the kind, everywhere and in some namespaces.
 // governed has the same for the targets that objects of the kind scale.
-func rulesOf(kind registration.FreezeRule, use, governed freeze.Use) (list []registration.FreezeRule) {
+func rulesOf(kind register.FreezeRule, use, governed freeze.Use) (list []register.FreezeRule) {
 	kind.Actions, kind.Governs = use.Everywhere, governed.Everywhere != 0
 	if kind.Actions != 0 || kind.Governs {
 		list = append(list, kind)
@@ -205,7 +205,7 @@ func (h *Hook) namespaces(now time.Time) admissionregistrationv1.FailurePolicyTy
 	}
 }
 
-var _ admit.Freezes = (*world.World)(nil)
+var _ freezeadmission.Freezes = (*world.World)(nil)
 
 // clockCheck is the interval of checking the clock during a wait for an instant. A timer alone measures elapsed time,
 // and fires too late if the clock was set forward or the machine was suspended.

@@ -14,9 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit"
-
+	freezeadmission "flyball.dev/flyball/engine/admission/freeze"
+	"flyball.dev/flyball/engine/admission/rights"
 	"flyball.dev/flyball/engine/policy/freeze"
+
 	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -106,7 +107,7 @@ func (n *Recorder) AfterPublish(_ *world.Snapshot, c *world.Change) {
 }
 
 // Judged records a request.
-func (n *Recorder) Judged(j admit.Judgement) {
+func (n *Recorder) Judged(j freezeadmission.Judgement) {
 	n.metrics.seconds.Observe(j.Took.Seconds())
 	n.metrics.requests.WithLabelValues(verdictOf(&j), j.Request.Kind.String()).Inc()
 	if j.Err != nil {
@@ -132,7 +133,7 @@ func nameOf(r *freeze.Request) string {
 }
 
 // verdictOf returns the verdict in one word.
-func verdictOf(j *admit.Judgement) string {
+func verdictOf(j *freezeadmission.Judgement) string {
 	switch {
 	case j.Err != nil:
 		return "error"
@@ -152,7 +153,7 @@ func verdictOf(j *admit.Judgement) string {
 }
 
 // count adds a denial to the counts for the policy's status.
-func (n *Recorder) count(j *admit.Judgement, d freeze.Denial) {
+func (n *Recorder) count(j *freezeadmission.Judgement, d freeze.Denial) {
 	entry := n.denials[d.Policy]
 	if entry == nil {
 		entry = &denied{}
@@ -183,17 +184,17 @@ func add(c *v1alpha1.DeniedCounts, actions workload.Change) {
 }
 
 // Guarded records the use of a right.
-func (n *Recorder) Guarded(g admit.Guarded) {
+func (n *Recorder) Guarded(g rights.Guarded) {
 	verdict, reason, action, text := "overridden", "Overridden", "Overrule", g.What+" by "+g.User
-	if g.Verb == admit.VerbExcept {
+	if g.Verb == rights.VerbExcept {
 		verdict, reason, action, text = "excepted", "ExceptionMade", "Except", g.What+"d by "+g.User
 	}
 	n.metrics.requests.WithLabelValues(verdict, g.Policy.Kind+"."+v1alpha1.GroupVersion.Group).Inc()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.announce(announcement{policy: g.Policy, kind: corev1.EventTypeWarning, reason: reason, action: action, text: text, same: text,
-		until: g.At.Add(creatorKept), gone: g.Verb == admit.VerbOverride})
-	if g.Verb == admit.VerbExcept && g.What == "create" {
+		until: g.At.Add(creatorKept), gone: g.Verb == rights.VerbOverride})
+	if g.Verb == rights.VerbExcept && g.What == "create" {
 		n.creators[types.UID(g.UID)] = creator{exception: g.Policy, user: g.User, at: g.At}
 	}
 	workers.Poke(n.signal)

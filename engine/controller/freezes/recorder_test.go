@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit"
+	"flyball.dev/flyball/engine/admission/rights"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -68,7 +68,7 @@ func TestTheCreatorOfAnExceptionIsWrittenAtOnce(t *testing.T) {
 		stopped := make(chan error)
 		go func() { stopped <- n.Start(ctx) }()
 		kind, _ := kinds.Find("FreezeException")
-		n.Guarded(admit.Guarded{Verb: admit.VerbExcept, What: "create", UID: "u-1", User: "alice", At: n.now(),
+		n.Guarded(rights.Guarded{Verb: rights.VerbExcept, What: "create", UID: "u-1", User: "alice", At: n.now(),
 			Policy: workload.Policy{Kind: "FreezeException", Namespace: "shop", Name: "hotfix"}})
 		synctest.Wait() // the Recorder has looked for the exception and has not found it
 		time.Sleep(writeInterval / 5)

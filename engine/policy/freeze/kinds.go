@@ -175,3 +175,12 @@ func instant(state policy.State) *metav1.Time {
 	at := metav1.NewTime(state.Next).Rfc3339Copy()
 	return &at
 }
+
+// Resources returns the resources of the freeze kinds, by kind.
+func Resources() map[string]string {
+	all := map[string]string{}
+	for _, k := range Kinds() {
+		all[k.Name] = k.Resource
+	}
+	return all
+}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/engine/admission/register"
 )
 
 // hookRetry is the pause after a failed write of the configuration.
@@ -22,8 +22,8 @@ const hookRetry = time.Second
 // the recommendations; without a leader pods are created unchanged.
 type Hook struct {
 	Index  *Index
-	Keeper *registration.Keeper
-	Server registration.Server
+	Keeper *register.Keeper
+	Server register.Server
 	// Exempt are namespaces without calls of the webhook.
 	Exempt []string
 	Log    logr.Logger
@@ -66,11 +66,11 @@ func (h *Hook) keep(ctx context.Context) error {
 	namespaces = slices.DeleteFunc(namespaces, func(ns string) bool { return slices.Contains(h.Exempt, ns) })
 	var want *admissionregistrationv1.MutatingWebhookConfiguration
 	if len(namespaces) > 0 {
-		server := h.Server.Client(registration.PodsPath)
+		server := h.Server.Client(register.PodsPath)
 		if len(server.CABundle) == 0 {
 			return fmt.Errorf("keep the webhook configuration of pods: the server has no certificate yet")
 		}
-		want = registration.PodsConfiguration(server, namespaces, h.Exempt)
+		want = register.PodsConfiguration(server, namespaces, h.Exempt)
 	}
 	if h.sure && equality.Semantic.DeepEqual(h.kept, want) {
 		return nil
@@ -93,7 +93,7 @@ func (h *Hook) write(ctx context.Context, want *admissionregistrationv1.Mutating
 
 // byName returns the configuration with only its name.
 func byName() *admissionregistrationv1.MutatingWebhookConfiguration {
-	return &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: registration.PodsConfigurationName}}
+	return &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: register.PodsConfigurationName}}
 }
 
 // NewNote returns a function that counts the results for pods in a registry. Call it once per process.

@@ -15,7 +15,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/engine/admit/limits"
+	"flyball.dev/flyball/engine/admission/review"
 	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -60,10 +60,10 @@ type Handler struct {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	body, err := limits.ReadBody(w, req)
+	body, err := review.ReadBody(w, req)
 	if err != nil {
 		h.Note(Unreadable)
-		http.Error(w, err.Error(), limits.CodeOf(err))
+		http.Error(w, err.Error(), review.CodeOf(err))
 		return
 	}
 	if !gjson.ValidBytes(body) {
@@ -79,7 +79,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if !r.dryRun.Bool() {
 		h.Note(result)
 	}
-	if err := (limits.Answer{Allowed: true, Patch: patch}).Write(w, r.uid.Str); err != nil {
+	if err := (review.Answer{Allowed: true, Patch: patch}).Write(w, r.uid.Str); err != nil {
 		h.Log.V(1).Info("Failed to answer: the API server has not waited", "reason", err.Error())
 	}
 }
@@ -89,10 +89,10 @@ func (h *Handler) unreadable(w http.ResponseWriter) {
 	http.Error(w, "the admission review cannot be read", http.StatusBadRequest)
 }
 
-// review has the read fields of an admission review. They are read in one walk, because a pod may be long.
-type review struct{ uid, operation, resource, subResource, namespace, object, dryRun gjson.Result }
+// question has the read fields of an admission review. They are read in one walk, because a pod may be long.
+type question struct{ uid, operation, resource, subResource, namespace, object, dryRun gjson.Result }
 
-func reviewOf(body []byte) (r review) {
+func reviewOf(body []byte) (r question) {
 	gjson.GetBytes(body, "request").ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "uid":
@@ -116,7 +116,7 @@ func reviewOf(body []byte) (r review) {
 }
 
 // patch returns the patch of the reviewed pod, or nil if the pod passes unchanged.
-func (h *Handler) patch(ctx context.Context, r *review) ([]byte, Result) {
+func (h *Handler) patch(ctx context.Context, r *question) ([]byte, Result) {
 	if r.operation.Str != "CREATE" || r.resource.Str != "pods" || r.subResource.Str != "" || !r.object.IsObject() {
 		return nil, Unreadable
 	}
@@ -161,7 +161,7 @@ func (h *Handler) patch(ctx context.Context, r *review) ([]byte, Result) {
 }
 
 // refuses returns the reason why the namespace has no room for the changed pod, or "" if it has.
-func (h *Handler) refuses(r *review, patch []byte) (string, error) {
+func (h *Handler) refuses(r *question, patch []byte) (string, error) {
 	space := h.Wants.Room(r.namespace.Str)
 	if !space.IsBounded() {
 		return "", nil

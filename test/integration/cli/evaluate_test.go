@@ -15,8 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	realclock "k8s.io/utils/clock"
 
-	"flyball.dev/flyball/engine/admit/evaluate"
-	"flyball.dev/flyball/engine/admit/freezecheck"
+	"flyball.dev/flyball/engine/admission/evaluate"
 	"flyball.dev/flyball/test/integration/suite"
 )
 
@@ -203,7 +202,7 @@ var _ = Describe("The evaluate API", func() {
 func served(o evaluate.Options) *pipeline {
 	GinkgoHelper()
 	if o.KindOf == nil {
-		o.KindOf = func(schema.GroupKind) (freezecheck.Kind, bool) { return freezecheck.Kind{}, false }
+		o.KindOf = func(schema.GroupKind) (evaluate.Served, bool) { return evaluate.Served{}, false }
 	}
 	o.Tokens, o.Rights = clients().AuthenticationV1().TokenReviews(), clients().AuthorizationV1().SubjectAccessReviews()
 	o.Clock, o.Pace = realclock.RealClock{}, realclock.RealClock{}

@@ -25,7 +25,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 	"sigs.k8s.io/yaml"
 
-	"flyball.dev/flyball/engine/admit/evaluate"
+	"flyball.dev/flyball/engine/admission/evaluate"
 )
 
 // pipeline asks the evaluate API as a service account.

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/engine/admission/register"
 	"flyball.dev/flyball/test/integration/customkind"
 	"flyball.dev/flyball/test/integration/scene"
 	"flyball.dev/flyball/test/integration/suite"
@@ -22,8 +22,8 @@ import (
 // ends.
 func nobodyAnswers(k customkind.Kind) {
 	GinkgoHelper()
-	config := registration.Configuration("nobody-answers", registration.Endpoint{URL: fmt.Sprintf("https://127.0.0.1:%d", suite.FreePort())},
-		[]registration.Kind{{Resource: "adapters", Deletions: true}, {Resource: "schedules"}}, nil)
+	config := register.Configuration("nobody-answers", register.Endpoint{URL: fmt.Sprintf("https://127.0.0.1:%d", suite.FreePort())},
+		[]register.Kind{{Resource: "adapters", Deletions: true}, {Resource: "schedules"}}, nil)
 	judged := func() error {
 		return scene.Env.Client.Patch(scene.Ctx, k.Adapter(""), client.RawPatch(types.MergePatchType,
 			[]byte(`{"spec":{"scale":[{"name":"main","replicas":".spec.pool.size"}]}}`)), client.DryRunAll)

@@ -16,7 +16,7 @@ import (
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit/registration"
+	"flyball.dev/flyball/engine/admission/register"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
 )
@@ -232,7 +232,7 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}]}, startTime: 2037-01-05
 			"--webhook-pods=false": {Enabled: true, Host: options.Webhook.Host, Port: options.Webhook.Port, URL: options.Webhook.URL,
 				Secret: options.Webhook.Secret},
 		} {
-			Expect(env.Client.Create(ctx, registration.PodsConfiguration(admissionregistrationv1.WebhookClientConfig{URL: &options.Webhook.URL},
+			Expect(env.Client.Create(ctx, register.PodsConfiguration(admissionregistrationv1.WebhookClientConfig{URL: &options.Webhook.URL},
 				[]string{"gone"}, nil))).To(Succeed())
 			o := options
 			o.Webhook = webhook

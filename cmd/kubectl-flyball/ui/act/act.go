@@ -20,14 +20,14 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit/freezecheck"
+	"flyball.dev/flyball/engine/admission/evaluate"
 )
 
 // Around is the environment in which an action is prepared.
 type Around struct {
 	World *source.World
 	// User is the person whose changes the freezes judge.
-	User             freezecheck.User
+	User             evaluate.User
 	Now              time.Time
 	Zone             *time.Location
 	FlyballNamespace string

@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/act"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit/freezecheck"
+	"flyball.dev/flyball/engine/admission/evaluate"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -35,7 +35,7 @@ func demo(t *testing.T) *source.World {
 // TestActionsHaveTheCommandOfTheVerb checks that each action has the command of the verb, and the effect that the
 // verb prints.
 func TestActionsHaveTheCommandOfTheVerb(t *testing.T) {
-	in := act.Around{World: demo(t), User: freezecheck.User{Name: "alice"}, Now: night, Zone: time.UTC,
+	in := act.Around{World: demo(t), User: evaluate.User{Name: "alice"}, Now: night, Zone: time.UTC,
 		FlyballNamespace: source.DefaultNamespace, DryRun: true}
 	for form, want := range map[string][2]string{
 		"verb=wake&on=deployment.apps/web&for=2h&reason=it's+late": {
@@ -112,7 +112,7 @@ func TestActionsAreOfferedByRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	story, err := explain.Of(t.Context(), w, target, explain.Options{At: night, Now: night, Zone: time.UTC,
-		User: freezecheck.User{Name: "alice"}, FlyballNamespace: source.DefaultNamespace})
+		User: evaluate.User{Name: "alice"}, FlyballNamespace: source.DefaultNamespace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestExceptionsAreOfferedForTheDenyingFreezes(t *testing.T) {
 		t.Fatal(err)
 	}
 	story, err := explain.Of(t.Context(), w, target, explain.Options{At: night, Now: night, Zone: time.UTC,
-		User: freezecheck.User{Name: "alice"}, FlyballNamespace: source.DefaultNamespace})
+		User: evaluate.User{Name: "alice"}, FlyballNamespace: source.DefaultNamespace})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/serve"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit/freezecheck"
+	"flyball.dev/flyball/engine/admission/evaluate"
 )
 
 const root = "../../../.."
@@ -64,7 +64,7 @@ func openWith(t *testing.T, change func(*serve.Options), paths ...string) *opene
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	options := serve.Options{
 		Load: func(context.Context) (*source.World, error) { return w, nil },
-		User: func(context.Context) (freezecheck.User, error) { return freezecheck.User{Name: "alice"}, nil },
+		User: func(context.Context) (evaluate.User, error) { return evaluate.User{Name: "alice"}, nil },
 		Now:  func() time.Time { return time.Date(2037, 5, 13, 19, 0, 0, 0, time.UTC) },
 		Zone: time.UTC, FlyballNamespace: source.DefaultNamespace,
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
-	"flyball.dev/flyball/engine/admit/limits"
+	"flyball.dev/flyball/engine/admission/review"
 )
 
 // maxCookie is the largest length of a token that is kept in a cookie. Browsers drop longer cookies.
@@ -105,10 +105,10 @@ func (c *InCluster) pages(w http.ResponseWriter, r *http.Request) {
 	}
 	user, token, err := c.admit(r, header)
 	if err != nil {
-		if limits.CodeOf(err) == http.StatusUnauthorized {
+		if review.CodeOf(err) == http.StatusUnauthorized {
 			forgetCookie(w, tokenCookie) // after any other error the token may still be good
 		}
-		c.login(w, limits.CodeOf(err), err.Error())
+		c.login(w, review.CodeOf(err), err.Error())
 		return
 	}
 	if r.URL.Path == "/" && r.URL.Query().Has("namespace") && isOwn(r) {
@@ -167,7 +167,7 @@ func (c *InCluster) enter(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if _, _, err := c.admit(r, "Bearer "+token); err != nil {
-		c.login(w, limits.CodeOf(err), err.Error())
+		c.login(w, review.CodeOf(err), err.Error())
 		return
 	}
 	setCookie(w, tokenCookie, token, 0)

@@ -20,7 +20,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/recommend"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
-	"flyball.dev/flyball/engine/admit/freezecheck"
+	"flyball.dev/flyball/engine/admission/evaluate"
 	"flyball.dev/flyball/engine/savings"
 )
 
@@ -29,7 +29,7 @@ type Options struct {
 	// Load reads the world.
 	Load func(context.Context) (*source.World, error)
 	// User returns the person whose changes the freezes judge.
-	User func(context.Context) (freezecheck.User, error)
+	User func(context.Context) (evaluate.User, error)
 	// Now is the clock. The default is the clock of the machine.
 	Now func() time.Time
 	// Zone is the time zone of the pages, unless a person chooses another time zone on a page.

@@ -22,8 +22,8 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/act"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
-	"flyball.dev/flyball/engine/admit/freezecheck"
-	"flyball.dev/flyball/engine/admit/limits"
+	"flyball.dev/flyball/engine/admission/evaluate"
+	"flyball.dev/flyball/engine/admission/review"
 	"flyball.dev/flyball/engine/timeline"
 )
 
@@ -135,7 +135,7 @@ func statusOf(err error) int {
 	if missing := source.MissingRights(nil); errors.As(err, &missing) || errors.Is(err, errForeignForm) {
 		return http.StatusForbidden
 	}
-	if busy := (*limits.Fault)(nil); errors.As(err, &busy) {
+	if busy := (*review.Fault)(nil); errors.As(err, &busy) {
 		return busy.Code
 	}
 	return http.StatusUnprocessableEntity
@@ -242,7 +242,7 @@ func (q request) judge(ctx context.Context, world *source.World, form url.Values
 				words = append(words, "--as-group", strings.TrimSpace(group))
 			}
 		}
-		user = freezecheck.Impersonated(name, groups...)
+		user = evaluate.Impersonated(name, groups...)
 	}
 	changes, err := cani.Actions(strings.Split(form.Get("may"), ","))
 	if err != nil {

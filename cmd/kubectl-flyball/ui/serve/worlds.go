@@ -16,7 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/engine/admit/limits"
+	"flyball.dev/flyball/engine/admission/review"
 )
 
 const (
@@ -121,7 +121,7 @@ func (c *worlds) find(k key) http.Handler {
 }
 
 // errBusy is the error for a person who has to wait for other reads.
-var errBusy = limits.Faultf(http.StatusServiceUnavailable, "too many pages are being opened: try again")
+var errBusy = review.Faultf(http.StatusServiceUnavailable, "too many pages are being opened: try again")
 
 // read reads a world and keeps it.
 func (c *worlds) read(ctx context.Context, k key, token string, user *authenticationv1.UserInfo) (http.Handler, error) {

@@ -1,0 +1,4 @@
+// Package review reads admission reviews and writes their answers. It limits the size, depth, time and number of reviews
+// before they are parsed. A review beyond the limits, or one that causes a panic, is refused and never admitted, whether
+// the webhook fails closed or open.
+package review
