@@ -55,7 +55,8 @@ func (j *Judge) guardNamespace(ctx context.Context, r *review.Review, now time.T
 		if _, begins := rule.Guarded(now); !begins.IsZero() {
 			where = "out of %s, which begins " + begins.UTC().Format(time.RFC3339)
 		}
-		needs = append(needs, needed{rule.ID(), rights.VerbOverride, where, fmt.Sprintf("%s is overridden: namespace %s leaves it", rule.ID(), r.Name)})
+		needs = append(needs, needed{rule.ID(), rights.VerbOverride, where,
+			fmt.Sprintf("%s is overridden: namespace %s leaves it", rule.ID(), r.Name)})
 	}
 	for _, e := range set.EntersNamespace(r.Name, before.labels, after.labels, now) {
 		needs = append(needs, needed{e.ID(), rights.VerbExcept, "into %s", fmt.Sprintf("%s now holds for namespace %s", e.ID(), r.Name)})
