@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -29,6 +30,8 @@ type project struct {
 	Level string `json:"level"`
 	// Module is the project's module, at the version that go.mod in the folder pins. Empty: the local control plane has the controllers.
 	Module string `json:"module"`
+	// Edits are replaced before the build, in files of the module: paths that belong to an image.
+	Edits []replacement `json:"edits"`
 	// Programs are the started main packages.
 	Programs []program `json:"programs"`
 	// Manifests are patterns of files in the module: CustomResourceDefinitions and webhooks.
@@ -54,6 +57,13 @@ type program struct {
 	Env     []string `json:"env"`
 }
 
+// replacement replaces the one occurrence of a text in a file of the module.
+type replacement struct {
+	File string `json:"file"`
+	Old  string `json:"old"`
+	New  string `json:"new"`
+}
+
 func load(file string) (*project, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -74,13 +84,6 @@ func (p *project) build(ctx context.Context, root string) (err error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return fmt.Errorf("make the folder of programs: %w", err)
 	}
-	for i, program := range p.Programs {
-		binary := filepath.Join(out, filepath.Base(p.dir)+"-"+strconv.Itoa(i))
-		if _, err := p.command(ctx, "build", "-trimpath", "-buildvcs=false", "-o", binary, program.Package); err != nil {
-			return err
-		}
-		p.binaries = append(p.binaries, binary)
-	}
 	found, err := p.command(ctx, "list", "-m", "-f", "{{.Version}} {{.Dir}}", p.Module)
 	if err != nil {
 		return err
@@ -90,10 +93,57 @@ func (p *project) build(ctx context.Context, root string) (err error) {
 	for i, m := range p.Manifests {
 		p.Manifests[i] = filepath.Join(module, m)
 	}
+	if err := p.files(); err != nil {
+		return err
+	}
+	modfile, err := p.edit(module)
+	if err != nil {
+		return err
+	}
+	for i, program := range p.Programs {
+		binary := filepath.Join(out, filepath.Base(p.dir)+"-"+strconv.Itoa(i))
+		if _, err := p.command(ctx, "build", "-trimpath", "-buildvcs=false", "-modfile", modfile, "-o", binary, program.Package); err != nil {
+			return err
+		}
+		p.binaries = append(p.binaries, binary)
+	}
 	if p.log, err = os.Create(filepath.Join(out, filepath.Base(p.dir)+".log")); err != nil {
 		return fmt.Errorf("make the log: %w", err)
 	}
-	return p.files()
+	return nil
+}
+
+// edit makes the edits in a copy of the module, and returns the go.mod that builds with it.
+func (p *project) edit(module string) (string, error) {
+	if len(p.Edits) == 0 {
+		return filepath.Join(p.dir, "go.mod"), nil
+	}
+	source := filepath.Join(p.work, "source")
+	if err := os.CopyFS(source, os.DirFS(module)); err != nil {
+		return "", fmt.Errorf("copy the module: %w", err)
+	}
+	for _, e := range p.Edits {
+		file := filepath.Join(source, e.File)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("read a file of the module: %w", err)
+		}
+		if n := strings.Count(string(text), e.Old); n != 1 {
+			return "", fmt.Errorf("replace %s in %s: it is there %d times", e.Old, e.File, n)
+		}
+		text = []byte(strings.Replace(string(text), e.Old, e.New, 1))
+		if err := errors.Join(os.Remove(file), os.WriteFile(file, text, 0o600)); err != nil {
+			return "", fmt.Errorf("edit a file of the module: %w", err)
+		}
+	}
+	modfile := source + ".mod"
+	text, err := os.ReadFile(filepath.Join(p.dir, "go.mod"))
+	sum, err2 := os.ReadFile(filepath.Join(p.dir, "go.sum"))
+	text = fmt.Appendf(text, "\nreplace %s => %s\n", p.Module, source)
+	if err := errors.Join(err, err2, os.WriteFile(modfile, text, 0o600), os.WriteFile(source+".sum", sum, 0o600)); err != nil {
+		return "", fmt.Errorf("write the go.mod of the copy: %w", err)
+	}
+	return modfile, nil
 }
 
 // files makes the certificate of the webhooks and finds a free port.
