@@ -77,7 +77,7 @@ type IdleLabels struct {
 
 // IdleRule is a rule by the use of each target, as counted in Prometheus.
 type IdleRule struct {
-	// Demand is a PromQL query of the present demand, with a series for each target. It has no offset, no @ and no subquery.
+	// Demand is a PromQL query of the present demand, with a series for each target. docs/policies/idle.md says its form.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Demand string `json:"demand"`
@@ -85,7 +85,7 @@ type IdleRule struct {
 	// +optional
 	// +kubebuilder:default={}
 	Labels IdleLabels `json:"labels,omitempty"`
-	// Above is the largest demand that is no use, such as 0 or "0.5".
+	// Above is the largest demand that is no use, such as 0 or "0.5". It is not negative.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:XIntOrString
@@ -98,7 +98,8 @@ type IdleRule struct {
 	// asleepAfter if that is shorter.
 	// +optional
 	AwakeAtLeast Duration `json:"awakeAtLeast,omitempty"`
-	// Interval is the time between two queries, from 1s to 10m, and at least the scrape interval. Knowledge counts for two of them.
+	// Interval is the time between two queries, from 1s to 10m, and at least the scrape interval. Knowledge counts for two of them, and the
+	// ranges of the demand have at least four.
 	// +optional
 	// +kubebuilder:default="15s"
 	Interval Duration `json:"interval,omitempty"`
@@ -106,7 +107,7 @@ type IdleRule struct {
 	// +optional
 	// +kubebuilder:default=Keep
 	Absent Absent `json:"absent,omitempty"`
-	// InWindows lets use wake targets in the time in which the schedule otherwise has them asleep.
+	// InWindows lets use wake targets in the time in which the schedule otherwise has them asleep by windows, crons or age.
 	// +optional
 	InWindows bool `json:"inWindows,omitempty"`
 }

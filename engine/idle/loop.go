@@ -5,6 +5,7 @@ package idle
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -131,33 +132,53 @@ func asks(p *world.Policy) bool { return p != nil && p.Idle != nil && !p.Deletin
 
 // begin begins to ask for a policy.
 func (l *Loop) begin(ctx context.Context, id workload.Policy, rule demand.Rule) asking {
-	var bind demand.Bind
-	switch {
-	case l.opts.Server == nil:
-		l.setFault(id, fault{"NoPrometheus", "spec.idle needs a Prometheus server, and the manager was started without (--prometheus)"})
-		return asking{rule, func() {}}
-	case rule.Namespace != "" && l.opts.TenantLabel == "":
-		l.setFault(id, fault{"DemandNotAllowed",
-			"spec.idle of a namespaced Schedule needs a label that keeps its query inside its namespace (--prometheus-tenant-label)"})
-		return asking{rule, func() {}}
-	case rule.Namespace != "":
-		bind = demand.Bind{Label: l.opts.TenantLabel, Value: rule.Namespace}
-	}
-	query, err := demand.Parse(rule.Text, rule.Interval, bind)
-	if err != nil {
-		l.setFault(id, fault{"DemandFailed", err.Error()})
+	w, f := l.watch(id, &rule)
+	if w == nil {
+		l.setFault(id, f)
 		return asking{rule, func() {}}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		(&watcher{Loop: l, id: id, rule: &rule, query: query}).run(ctx)
+		w.run(ctx)
 	}()
 	return asking{rule, func() {
 		cancel()
 		<-done
 	}}
+}
+
+// watch returns the watcher of a policy, or the reason why there is none.
+func (l *Loop) watch(id workload.Policy, rule *demand.Rule) (*watcher, fault) {
+	query, err := rule.Ask(l.opts.TenantLabel)
+	switch {
+	case l.opts.Server == nil:
+		return nil, fault{"NoPrometheus", "spec.idle needs a Prometheus server, and the manager was started without (--prometheus)"}
+	case errors.Is(err, demand.ErrUnbound):
+		return nil, fault{"DemandNotAllowed", err.Error()}
+	case err != nil:
+		return nil, fault{"DemandFailed", err.Error()}
+	}
+	return &watcher{Loop: l, id: id, rule: rule, query: query}, fault{}
+}
+
+// Once asks once for the present demand of all policies and for its history. It returns the messages of faults.
+func (l *Loop) Once(ctx context.Context) (faults []string) {
+	for p := range l.opts.World.Snapshot().Policies {
+		if !asks(p) {
+			continue
+		}
+		w, f := l.watch(p.ID, p.Idle)
+		for more := w != nil; more && ctx.Err() == nil; more = f.reason == "" && w.end.After(w.begin) {
+			w.round(ctx)
+			f = l.faultOf(p.ID)
+		}
+		if f != (fault{}) {
+			faults = append(faults, p.ID.String()+": "+f.message)
+		}
+	}
+	return faults
 }
 
 // setFault stores the fault of a policy, and queues its status if the fault is new.

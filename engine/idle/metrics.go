@@ -6,7 +6,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Metrics are the metrics of demands.
+// Metrics are the metrics of demands; nil: none.
 type Metrics struct{ answered *prometheus.GaugeVec }
 
 // NewMetrics returns the metrics, registered.
@@ -18,6 +18,9 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 }
 
 func (m *Metrics) show(id workload.Policy, answered bool) {
+	if m == nil {
+		return
+	}
 	value := 0.0
 	if answered {
 		value = 1

@@ -2,7 +2,6 @@ package idle
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -57,7 +56,7 @@ func (w *watcher) round(ctx context.Context) {
 			w.setFault(w.id, fault{"DemandFailed", fmt.Sprintf("a fault in Flyball, please report it: %v", r)})
 		}
 	}()
-	a, now, strangers, err := w.ask(ctx)
+	a, now, err := w.ask(ctx)
 	if ctx.Err() != nil {
 		return
 	}
@@ -72,13 +71,12 @@ func (w *watcher) round(ctx context.Context) {
 	w.answered = now
 	named := w.take(now, a)
 	w.recall(ctx)
-	switch stale := w.stale(a); {
+	switch stale := a.Stale(); {
 	case ctx.Err() != nil:
 	case stale != "":
 		w.setFault(w.id, fault{"DemandUnanswered", stale})
-	case !named && strangers != "":
-		w.setFault(w.id, fault{"DemandNamesNoTarget", fmt.Sprintf("no series names a target by the labels %s and %s, for example %s",
-			w.rule.NamespaceLabel, w.rule.NameLabel, strangers)})
+	case !named && a.Example != "":
+		w.setFault(w.id, fault{"DemandNamesNoTarget", a.Unnamed()})
 	default:
 		w.setFault(w.id, w.unread)
 	}
@@ -120,32 +118,25 @@ func (w *watcher) enter(ctx context.Context, turns chan struct{}) (leave func())
 	}
 }
 
-// ask returns the present demand, the instant of the question, and an example of the series.
-func (w *watcher) ask(ctx context.Context) (a *demand.Look, now time.Time, example string, err error) {
+// ask returns the present demand, and the instant of the answer by the server's clock. This clock alone measures the time without use.
+func (w *watcher) ask(ctx context.Context) (a *demand.Look, now time.Time, err error) {
 	defer w.turn(ctx)()
-	now = w.opts.Clock.Now() // a wait for the turn is no difference of clocks
+	begin := w.opts.Clock.Now()
 	found, warnings, err := w.opts.Server.Now(ctx, w.query.Now, time.Time{})
-	switch {
+	now, end := begin, w.opts.Clock.Now()
+	if len(found) > 0 {
+		now = found[0].Timestamp.Time()
+	}
+	switch off := max(begin.Sub(now), now.Sub(end)); {
 	case err != nil:
-		return nil, now, "", err
 	case len(warnings) > 0:
-		return nil, now, "", partial(warnings)
+		err = partial(warnings)
 	case len(found) > mostSeries:
-		return nil, now, "", fmt.Errorf("the answer has %d series, and at most %d are read", len(found), mostSeries)
+		err = fmt.Errorf("the answer has %d series, and at most %d are read", len(found), mostSeries)
+	case off > w.rule.Interval:
+		err = fmt.Errorf("its clock differs by %s from Flyball's, which is more than spec.idle.interval", off.Round(time.Second))
 	}
-	a = w.rule.NewLook(w.query)
-	for _, v := range found {
-		if off := v.Timestamp.Time().Sub(now).Abs(); off > w.rule.Fresh() {
-			return nil, now, "", fmt.Errorf("its clock differs by %s from Flyball's", off.Round(time.Second))
-		}
-		if v.Histogram != nil {
-			return nil, now, "", errors.New("the demand must be numbers, and has a histogram")
-		}
-		if a.Add(v.Metric, float64(v.Value)); v.Metric[demand.SelectorLabel] == "" && example == "" {
-			example = workload.OneLine(v.Metric.String(), 256)
-		}
-	}
-	return a, now, example, nil
+	return w.query.Look(found), now, err
 }
 
 func partial(warnings []string) error {
@@ -173,7 +164,7 @@ func (w *watcher) take(now time.Time, a *demand.Look) (named bool) {
 			}
 			v := a.Of(ref)
 			u := demand.Observe(*before, now, 0, v, w.rule.Fresh())
-			u.Doubt, next[ref] = doubt(v), &u
+			u.Doubt, next[ref] = v.Doubt(), &u
 			named = named || v != demand.Missing
 			if w.isNews(before, &u, now) {
 				news = append(news, ref)
@@ -237,19 +228,8 @@ func (w *watcher) recall(ctx context.Context) {
 		w.unread = fault{"DemandFailed", w.opts.Server.Failed("the history of the demand", w.rule.Text, err).Error()}
 		return
 	}
-	past := make([]*demand.Look, n)
-	for i := range past {
-		past[i] = w.rule.NewLook(w.query)
-	}
-	for _, series := range found {
-		for _, v := range series.Values {
-			if i := int(v.Timestamp.Time().Sub(first) / step); i >= 0 && i < n {
-				past[i].Add(series.Metric, float64(v.Value))
-			}
-		}
-	}
 	w.unread, w.end = fault{}, first.Add(-step)
-	if !w.join(past, first, step) {
+	if !w.join(w.query.Looks(found, first, step, n), first, step) {
 		w.end = w.begin
 	}
 }

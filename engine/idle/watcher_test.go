@@ -139,7 +139,7 @@ func newStand(t testing.TB, tenant bool, change ...func(*v1alpha1.IdleRule)) *st
 			}
 		}})
 	for p := range w.Snapshot().Policies {
-		query, err := demand.Parse(p.Idle.Text, p.Idle.Interval, demand.Bind{})
+		query, err := p.Idle.Query(demand.Bind{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,12 +257,14 @@ func TestAnswersThatProveNothing(t *testing.T) {
 		"warnings": {change: func(s *server) { s.warnings = []string{"a store is away"} },
 			want:  "- -1h59m0s 15s ",
 			fault: "DemandFailed: ask for demand: the answer may be incomplete: a store is away"},
-		"a clock ahead": {change: func(s *server) { s.ahead = time.Minute },
+		"a clock ahead": {change: func(s *server) { s.ahead = 16 * time.Second },
 			want:  "- -1h59m0s 15s ",
-			fault: "DemandFailed: ask for demand: its clock differs by 1m0s from Flyball's"},
-		"a clock behind": {change: func(s *server) { s.ahead = -time.Minute },
+			fault: "DemandFailed: ask for demand: its clock differs by 16s from Flyball's, which is more than spec.idle.interval"},
+		"a clock behind": {change: func(s *server) { s.ahead = -16 * time.Second },
 			want:  "- -1h59m0s 15s ",
-			fault: "DemandFailed: ask for demand: its clock differs by 1m0s from Flyball's"},
+			fault: "DemandFailed: ask for demand: its clock differs by 16s from Flyball's, which is more than spec.idle.interval"},
+		"a clock a little ahead":  {change: func(s *server) { s.ahead = 5 * time.Second }, want: "- -2h1m0s 35s "},
+		"a clock a little behind": {change: func(s *server) { s.ahead = -5 * time.Second }, want: "- -2h1m0s 25s "},
 		"no fresh sample": {change: func(s *server) { s.now = nil },
 			want: "- - 15s the demand has no series for it",
 			fault: "DemandUnanswered: no series of requests has a sample of the last 30s: " +
@@ -278,7 +280,7 @@ func TestAnswersThatProveNothing(t *testing.T) {
 			fault: "DemandNamesNoTarget: no series names a target by the labels namespace and name, " +
 				"for example {ns=\"shop\", service=\"web\"}"},
 		"a part vanished": {change: func(s *server) { s.now = append(s.now, series{"namespace=shop name=web x=y", inf()}) },
-			want: "- - 15s a part of its demand has vanished, or is no number"},
+			want: "- - 15s a part of its demand has vanished or come, or is no number"},
 		"another namespace": {change: func(s *server) { s.now[0].labels = "namespace=bakery name=web" }, tenant: true,
 			want: "- - 15s the demand has no series for it",
 			fault: "DemandNamesNoTarget: no series names a target by the labels namespace and name, " +

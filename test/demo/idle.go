@@ -69,7 +69,7 @@ func (d *demo) idle(ctx context.Context) error {
 	}
 	defer stopFront()
 	url, stopPrometheus, err := harness.Prometheus{Binary: d.place.cluster.Bin("prometheus"),
-		Config: harness.ScrapeFronts(map[string]string{idleNamespace: front.Metrics})}.Run(dir, d.log)
+		Config: harness.ScrapeFronts(front.Metrics)}.Run(dir, d.log)
 	if err != nil {
 		return err
 	}

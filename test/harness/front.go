@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -80,14 +81,17 @@ func (f Front) Get(ctx context.Context) (page string, err error) {
 	return string(text), err
 }
 
-// ScrapeFronts returns the configuration of a Prometheus that scrapes the counters of Fronts each second, by tenant. Their series have
-// the label tenant.
-func ScrapeFronts(metrics map[string]string) string {
-	text := "global: {scrape_interval: 1s, scrape_timeout: 1s}\nscrape_configs:\n- job_name: front\n  static_configs:\n"
-	for tenant, address := range metrics {
-		text += fmt.Sprintf("  - {targets: [%q], labels: {tenant: %q}}\n", address, tenant)
-	}
-	return text
+// ScrapeFronts returns the configuration of a Prometheus that scrapes the counters of Fronts each second. The series of a backend have its
+// namespace as the label tenant, as docs/policies/idle.md says.
+func ScrapeFronts(metrics ...string) string {
+	return fmt.Sprintf(`
+global: {scrape_interval: 1s, scrape_timeout: 1s}
+scrape_configs:
+- job_name: front
+  metric_relabel_configs:
+  - {source_labels: [proxy], regex: (.+)_.+, target_label: tenant}
+  static_configs: [{targets: ["%s"]}]
+`, strings.Join(metrics, `", "`))
 }
 
 // start starts a program. It is killed when stop is called.

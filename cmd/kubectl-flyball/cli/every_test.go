@@ -17,9 +17,11 @@ import (
 // tests them), flags that write files, flags that need a Prometheus (test/integration/idle), and flags with which a verb does not end by
 // itself.
 var shownElsewhere = map[string][]string{
-	"status": {"watch"}, "explain": {"watch"}, "wake": {"wait", "timeout", "dry-run"}, "sleep": {"dry-run"}, "pause": {"dry-run"},
+	"status": {"watch"}, "explain": {"watch", "prometheus", "prometheus-token-file", "prometheus-tenant-label"},
+	"wake": {"wait", "timeout", "dry-run"}, "sleep": {"dry-run"}, "pause": {"dry-run"},
 	"adapter test": {"update"}, "adapter new": {"into"},
-	"doctor": {"prometheus", "prometheus-token-file"}, "suggest schedule": {"idle", "asleep-after"},
+	"doctor":           {"prometheus", "prometheus-token-file", "prometheus-tenant-label"},
+	"suggest schedule": {"idle", "asleep-after"},
 }
 
 // TestEveryVerb checks that every verb has golden files of its table, its JSON and an error, and that every flag

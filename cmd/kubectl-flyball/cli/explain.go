@@ -3,20 +3,28 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
+	"flyball.dev/flyball/cmd/kubectl-flyball/history"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/idle"
+	"flyball.dev/flyball/engine/prometheus"
 	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
 )
 
 type explainVerb struct {
 	*session
-	when  string
-	watch bool
+	when   string
+	watch  bool
+	demand history.Server
 }
 
 func newExplain(s *session) *cobra.Command {
@@ -45,6 +53,7 @@ hypothetical: the present policies and objects, applied to that time.`,
 		},
 	}
 	cmd.Flags().StringVar(&v.when, "at", "now", "Instant to explain")
+	v.demand.Add(cmd, "say since when nobody uses the object")
 	v.addWatchFlag(cmd, &v.watch)
 	return cmd
 }
@@ -85,12 +94,29 @@ func (v *explainVerb) run(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	story, err := explain.Of(ctx, w, target, explain.Options{At: at, Now: now, Zone: v.zone, User: user,
-		FlyballNamespace: v.flyballNamespace})
+	o := explain.Options{At: at, Now: now, Zone: v.zone, User: user, FlyballNamespace: v.flyballNamespace}
+	if v.demand.Address != "" {
+		if o.Ask, err = v.ask(); err != nil {
+			return err
+		}
+	}
+	story, err := explain.Of(ctx, w, target, o)
 	if err != nil {
 		return err
 	}
 	return v.print(story)
+}
+
+// ask returns a function that gives the use of targets to a world, as the manager does.
+func (v *explainVerb) ask() (func(context.Context, *world.World) []string, error) {
+	server, err := prometheus.New(v.demand.Options)
+	if err != nil {
+		return nil, fmt.Errorf("--prometheus: %w", err)
+	}
+	return func(ctx context.Context, w *world.World) []string {
+		return idle.New(idle.Options{World: w, Server: server, TenantLabel: v.demand.TenantLabel, Clock: clock.RealClock{},
+			Log: logr.Discard(), Requeue: func(...workload.Ref) {}, Dirty: func(workload.Policy) {}, Fault: func() {}}).Once(ctx)
+	}, nil
 }
 
 // around loads the objects that are needed to decide about one target.

@@ -1,15 +1,14 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/prometheus/common/model"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/history"
 	"flyball.dev/flyball/engine/policy/demand"
 	"flyball.dev/flyball/engine/prometheus"
 	"flyball.dev/flyball/engine/workload"
@@ -18,7 +17,7 @@ import (
 
 // Demands asks a Prometheus server for the demand of each policy with idle: whether it answers, whether its series name targets, and
 // whether they are scraped often enough. An empty address is no server.
-func (c *Checkup) Demands(ctx context.Context, memory *world.Memory, o prometheus.Options) error {
+func (c *Checkup) Demands(ctx context.Context, memory *world.Memory, o history.Server) error {
 	const name = "demand"
 	var asking []*world.Policy
 	memory.Policies(func(p *world.Policy) bool {
@@ -34,13 +33,13 @@ func (c *Checkup) Demands(ctx context.Context, memory *world.Memory, o prometheu
 		c.Skip(name, workload.Count(len(asking), "policy")+" with idle: give --prometheus to ask for the demand")
 		return nil
 	}
-	server, err := prometheus.New(o)
+	server, err := prometheus.New(o.Options)
 	if err != nil {
 		return fmt.Errorf("--prometheus: %w", err)
 	}
 	var findings, notes []string
 	for _, p := range asking {
-		faults, note := demandFaults(ctx, server, memory, p)
+		faults, note := demandFaults(ctx, server, o.TenantLabel, memory, p)
 		for _, text := range faults {
 			findings = append(findings, p.ID.String()+": "+text)
 		}
@@ -56,9 +55,10 @@ func (c *Checkup) Demands(ctx context.Context, memory *world.Memory, o prometheu
 }
 
 // demandFaults returns the faults of the demand of a policy, and a note about it.
-func demandFaults(ctx context.Context, server *prometheus.Server, memory *world.Memory, p *world.Policy) (faults []string, note string) {
+func demandFaults(ctx context.Context, server *prometheus.Server, tenantLabel string, memory *world.Memory, p *world.Policy) (
+	faults []string, note string) {
 	rule := p.Idle
-	query, err := demand.Parse(rule.Text, rule.Interval, demand.Bind{})
+	query, err := rule.Ask(tenantLabel)
 	if err != nil {
 		return []string{err.Error()}, ""
 	}
@@ -85,13 +85,7 @@ func demandFaults(ctx context.Context, server *prometheus.Server, memory *world.
 
 // unnamed returns faults about targets without a series, and a note about series that name no target.
 func unnamed(memory *world.Memory, p *world.Policy, query *demand.Query, found model.Vector) (faults []string, note string) {
-	look, example := p.Idle.NewLook(query), ""
-	for _, v := range found {
-		look.Add(v.Metric, float64(v.Value))
-		if v.Metric[demand.SelectorLabel] == "" && example == "" {
-			example = workload.OneLine(v.Metric.String(), 256)
-		}
-	}
+	look := query.Look(found)
 	var targets, missing []workload.Ref
 	memory.EachTarget(p, func(ref workload.Ref) {
 		targets = append(targets, ref)
@@ -99,19 +93,18 @@ func unnamed(memory *world.Memory, p *world.Policy, query *demand.Query, found m
 			missing = append(missing, ref)
 		}
 	})
-	strangers, stale := look.Strangers(targets), look.Stale(query)
-	labels := fmt.Sprintf("by the labels %s and %s", p.Idle.NamespaceLabel, p.Idle.NameLabel)
+	stale, strangers := look.Stale(), look.Strangers(targets)
 	switch {
-	case len(stale) > 0:
-		return []string{fmt.Sprintf("no series of %s has a sample of the last %s", strings.Join(stale, " or "), p.Idle.Fresh())}, ""
+	case stale != "":
+		return []string{stale}, ""
 	case len(targets) > 0 && len(missing) == len(targets):
-		return []string{fmt.Sprintf("no series names a target %s, for example %s", labels, cmp.Or(example, "there is none"))}, ""
+		return []string{look.Unnamed()}, ""
 	case len(missing) > 0:
 		faults = []string{fmt.Sprintf("%d of %s have no series, and stay as they are: %s", len(missing),
 			workload.Count(len(targets), "target"), missing[0])}
 	}
 	if len(strangers) > 0 {
-		note = fmt.Sprintf("%d of its names, %s, are no target of the policy, for example %s", len(strangers), labels, strangers[0])
+		note = fmt.Sprintf("%d of its names are no target of the policy, for example %s", len(strangers), strangers[0])
 	}
 	return faults, note
 }

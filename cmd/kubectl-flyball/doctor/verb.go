@@ -13,11 +13,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/history"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/version"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/prometheus"
 )
 
 // Env are the inputs from the command. The values behind pointers are valid once the flags are parsed.
@@ -43,7 +43,7 @@ type Env struct {
 
 // New returns the verb doctor.
 func New(s Env) *cobra.Command {
-	var asked prometheus.Options
+	var asked history.Server
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the installation: manager, webhook, adapters, policies, ledgers, rivals, and GitOps tools",
@@ -68,13 +68,11 @@ Exit codes: 0 no problem, 1 a problem, or an error.`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.examine(cmd.Context(), asked) },
 	}
-	f := cmd.Flags()
-	f.StringVar(&asked.Address, "prometheus", "", "URL of the manager's Prometheus server, to ask for the demand of schedules with idle")
-	f.StringVar(&asked.TokenFile, "prometheus-token-file", "", "File with the bearer token for --prometheus")
+	asked.Add(cmd, "ask for the demand of schedules with idle")
 	return cmd
 }
 
-func (s Env) examine(ctx context.Context, asked prometheus.Options) error {
+func (s Env) examine(ctx context.Context, asked history.Server) error {
 	namespace := s.Namespace()
 	w, err := s.Load(ctx)
 	if err != nil {

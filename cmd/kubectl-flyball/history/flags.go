@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/engine/prometheus"
 	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -41,6 +42,21 @@ func (f *Flags) Add(cmd *cobra.Command, step string) {
 		MostInstants))
 	_ = cmd.MarkFlagFilename("usage", "csv", "jsonl", "ndjson", "gz")
 	_ = cmd.RegisterFlagCompletionFunc("usage-format", cobra.FixedCompletions([]string{CSV, JSONLines}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// Server has the flags of a verb for the server that the manager asks for demand.
+type Server struct {
+	prometheus.Options
+	// TenantLabel is the label with the namespace of a series.
+	TenantLabel string
+}
+
+// Add adds the flags to a verb. use is the use that the verb has for the demand.
+func (s *Server) Add(cmd *cobra.Command, use string) {
+	f := cmd.Flags()
+	f.StringVar(&s.Address, "prometheus", "", "URL of the manager's Prometheus server, to "+use)
+	f.StringVar(&s.TokenFile, "prometheus-token-file", "", "File with the bearer token for --prometheus")
+	f.StringVar(&s.TenantLabel, "prometheus-tenant-label", "", "Label with the namespace of a series, as the manager has it")
 }
 
 // Asked has the parsed values of the flags.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	promapi "github.com/prometheus/client_golang/api/prometheus/v1"
@@ -34,6 +35,9 @@ const partSteps = 1440
 func (v *scheduleVerb) runIdle(ctx context.Context, arg string) error {
 	var f faults
 	asked := v.history.Check(f.add)
+	if strings.HasPrefix(v.idle.demand, "--") {
+		f.add("--idle: %q looks like a flag, and is no demand", v.idle.demand)
+	}
 	if v.history.Prometheus == "" {
 		f.add("--idle: the history of a demand comes from a Prometheus server: give --prometheus")
 	}
@@ -67,7 +71,7 @@ func (v *scheduleVerb) runIdle(ctx context.Context, arg string) error {
 // uses returns the meaning of the demand for a target in n steps.
 func (v *scheduleVerb) uses(ctx context.Context, rule *demand.Rule, ref workload.Ref, end time.Time, step time.Duration, n int,
 	doing func(string)) ([]demand.Value, error) {
-	query, err := demand.Parse(rule.Text, rule.Interval, demand.Bind{})
+	query, err := rule.Query(demand.Bind{})
 	if err != nil {
 		return nil, err
 	}
@@ -79,12 +83,9 @@ func (v *scheduleVerb) uses(ctx context.Context, rule *demand.Rule, ref workload
 	all := make([]demand.Value, 0, n)
 	for len(all) < n {
 		doing(fmt.Sprintf("asking Prometheus, %d of %d steps", len(all), n))
-		looks := make([]*demand.Look, min(partSteps, n-len(all)))
-		for i := range looks {
-			looks[i] = rule.NewLook(query)
-		}
+		part := min(partSteps, n-len(all))
 		first := end.Add(-time.Duration(n-1-len(all)) * step)
-		found, warnings, _, err := server.Range(ctx, text, promapi.Range{Start: first, End: first.Add(time.Duration(len(looks)-1) * step),
+		found, warnings, _, err := server.Range(ctx, text, promapi.Range{Start: first, End: first.Add(time.Duration(part-1) * step),
 			Step: step})
 		if err != nil {
 			return nil, server.Failed("the history of the demand", rule.Text, err)
@@ -92,14 +93,7 @@ func (v *scheduleVerb) uses(ctx context.Context, rule *demand.Rule, ref workload
 		for _, text := range warnings {
 			v.note("Prometheus says: " + text)
 		}
-		for _, series := range found {
-			for _, value := range series.Values {
-				if i := int(value.Timestamp.Time().Sub(first) / step); i >= 0 && i < len(looks) {
-					looks[i].Add(series.Metric, float64(value.Value))
-				}
-			}
-		}
-		for _, l := range looks {
+		for _, l := range query.Looks(found, first, step, part) {
 			all = append(all, l.Of(ref))
 		}
 	}

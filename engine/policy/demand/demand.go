@@ -70,7 +70,7 @@ func (r *Rule) At(u *workload.Use, now, awake time.Time, inWindow bool) Answer {
 	keep := Answer{Class: workload.ClassKeep}
 	switch {
 	case u == nil:
-		keep.Text = "its use is unknown here or yet, since the manager alone asks for it"
+		keep.Text = "its use is unknown yet, or here without --prometheus"
 	case u.Doubt != "":
 		keep.Text = u.Doubt
 	case u.Quiet.IsZero() || now.Sub(u.Seen) > r.Fresh():
@@ -111,6 +111,17 @@ const (
 	Unknown
 	Used
 )
+
+// Doubt returns the reason why a meaning proves nothing; empty: it proves use, or none.
+func (v Value) Doubt() string {
+	switch v {
+	case Missing:
+		return "the demand has no series for it"
+	case Unknown:
+		return "a part of its demand has vanished or come, or is no number"
+	}
+	return ""
+}
 
 // Of returns the meaning of a number.
 func (r *Rule) Of(v float64) Value {

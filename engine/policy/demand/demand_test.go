@@ -26,7 +26,7 @@ func TestTargetsAreAwakeByUseAndAsleepByProof(t *testing.T) {
 		wake     time.Time
 		text     string
 	}{
-		"unknown": {class: workload.ClassKeep, text: "its use is unknown here or yet, since the manager alone asks for it: it stays as it is"},
+		"unknown": {class: workload.ClassKeep, text: "its use is unknown yet, or here without --prometheus: it stays as it is"},
 		"used an hour ago less a minute": {use: &workload.Use{Last: at(-59), Quiet: at(-59), Seen: at(0)},
 			class: workload.ClassAwake, wake: at(1),
 			text: "last used at 2037-05-11T11:01:00Z; asleep from 2037-05-11T12:01:00Z unless somebody uses it"},

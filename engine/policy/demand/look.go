@@ -2,10 +2,13 @@ package demand
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/prometheus/common/model"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,20 +18,42 @@ import (
 
 // Look has the meaning of the series of one instant, or of one step of a history, by target.
 type Look struct {
-	rule *Rule
+	*Query
 	// values has the meanings. The key of a series that counts for a whole namespace has no name.
 	values map[types.NamespacedName]Value
 	// fresh reports, by selector of the demand, whether it has series with fresh samples.
 	fresh []bool
+	// Example is one of the series; empty: there is none.
+	Example string
 }
 
-// NewLook returns a Look without series.
-func (r *Rule) NewLook(q *Query) *Look {
-	return &Look{rule: r, values: map[types.NamespacedName]Value{}, fresh: make([]bool, len(q.Selectors))}
+// Look returns the meaning of an answer to Now.
+func (q *Query) Look(found model.Vector) *Look {
+	l := &Look{Query: q, values: map[types.NamespacedName]Value{}, fresh: make([]bool, len(q.Selectors))}
+	for _, v := range found {
+		l.add(v.Metric, float64(v.Value))
+	}
+	return l
 }
 
-// Add adds the value of a series. A series that names no target that the policy may have adds nothing.
-func (l *Look) Add(series model.Metric, value float64) {
+// Looks returns the meanings of n steps of an answer to Past.
+func (q *Query) Looks(found model.Matrix, first time.Time, step time.Duration, n int) []*Look {
+	all := make([]*Look, n)
+	for i := range all {
+		all[i] = q.Look(nil)
+	}
+	for _, series := range found {
+		for _, v := range series.Values {
+			if i := int(v.Timestamp.Time().Sub(first) / step); i >= 0 && i < n {
+				all[i].add(series.Metric, float64(v.Value))
+			}
+		}
+	}
+	return all
+}
+
+// add adds the value of a series. A series that names no target that the policy may have adds nothing.
+func (l *Look) add(series model.Metric, value float64) {
 	if place, proves := series[SelectorLabel]; proves {
 		i, err := strconv.Atoi(string(place))
 		if err == nil && i >= 0 && i < len(l.fresh) && !math.IsInf(value, 1) { // +Inf: for a part of a step alone
@@ -36,18 +61,20 @@ func (l *Look) Add(series model.Metric, value float64) {
 		}
 		return
 	}
+	if l.Example == "" {
+		l.Example = workload.OneLine(series.String(), 256)
+	}
 	key := types.NamespacedName{Namespace: string(series[model.LabelName(l.rule.NamespaceLabel)]),
 		Name: string(series[model.LabelName(l.rule.NameLabel)])}
-	if l.rule.Namespace != "" {
-		if key.Namespace != "" && key.Namespace != l.rule.Namespace {
+	if own := l.rule.Namespace; own != "" {
+		if key.Namespace != "" && key.Namespace != own {
 			return
 		}
-		key.Namespace = l.rule.Namespace
+		key.Namespace = own
 	}
-	if key == (types.NamespacedName{}) {
-		return
+	if key != (types.NamespacedName{}) {
+		l.values[key] = max(l.values[key], l.rule.Of(value))
 	}
-	l.values[key] = max(l.values[key], l.rule.Of(value))
 }
 
 // Of returns the meaning for a target.
@@ -56,14 +83,11 @@ func (l *Look) Of(ref workload.Ref) Value {
 	if ref.Namespace != "" {
 		v = max(v, l.values[types.NamespacedName{Namespace: ref.Namespace}])
 	}
-	if slices.Contains(l.fresh, false) {
-		if v == Quiet { // the query may have filled in for missing series
-			return Missing
-		}
-		return v
-	}
-	if v == Missing && l.rule.AbsentIdle {
+	switch known := !slices.Contains(l.fresh, false); {
+	case v == Missing && known && l.rule.AbsentIdle:
 		return Quiet
+	case v == Quiet && !known: // the query may have filled in for missing series
+		return Missing
 	}
 	return v
 }
@@ -78,12 +102,23 @@ func (l *Look) Strangers(targets []workload.Ref) []types.NamespacedName {
 	return slices.SortedFunc(maps.Keys(left), func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) })
 }
 
-// Stale returns the selectors of the demand without fresh samples.
-func (l *Look) Stale(q *Query) (stale []string) {
-	for i, selector := range q.Selectors {
+// Stale returns a message about the selectors without fresh samples; empty: there are none.
+func (l *Look) Stale() string {
+	var stale []string
+	for i, selector := range l.Selectors {
 		if !l.fresh[i] {
 			stale = append(stale, selector)
 		}
 	}
-	return stale
+	if len(stale) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("no series of %s has a sample of the last %s: is spec.idle.interval shorter than the scrape interval?",
+		strings.Join(stale, " or "), l.rule.Fresh())
+}
+
+// Unnamed returns a message about an answer that names no target.
+func (l *Look) Unnamed() string {
+	return fmt.Sprintf("no series names a target by the labels %s and %s, for example %s", l.rule.NamespaceLabel, l.rule.NameLabel,
+		cmp.Or(l.Example, "there is none"))
 }

@@ -1,7 +1,6 @@
 package demand_test
 
 import (
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -15,11 +14,12 @@ import (
 // TestQuietNeedsFreshSamplesOfEachSelector: a query can fill in zeros for missing series, of an answer and of a step of a history. Use
 // counts in any case.
 func TestQuietNeedsFreshSamplesOfEachSelector(t *testing.T) {
-	q, err := demand.Parse("rate(requests[2m]) or 0 * kube_deployment_created", 15*time.Second, demand.Bind{})
+	rule := &demand.Rule{Text: "rate(requests[2m]) or rate(others[2m])", NamespaceLabel: "namespace", NameLabel: "name",
+		Interval: 15 * time.Second}
+	q, err := rule.Query(demand.Bind{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	rule := &demand.Rule{NamespaceLabel: "namespace", NameLabel: "name", Interval: 15 * time.Second}
 	web := workload.Ref{Namespace: "shop", Name: "web"}
 	for _, c := range []struct {
 		fresh []int
@@ -29,18 +29,13 @@ func TestQuietNeedsFreshSamplesOfEachSelector(t *testing.T) {
 		{nil, 0, demand.Missing}, {[]int{0}, 0, demand.Missing}, {[]int{1}, 0, demand.Missing}, {[]int{0, 1}, 0, demand.Quiet},
 		{nil, 1, demand.Used}, {[]int{1}, 1, demand.Used},
 	} {
-		look := rule.NewLook(q)
-		look.Add(model.Metric{"namespace": "shop", "name": "web"}, c.value)
-		var stale []string
-		for i, selector := range q.Selectors {
-			if slices.Contains(c.fresh, i) {
-				look.Add(model.Metric{demand.SelectorLabel: model.LabelValue(strconv.Itoa(i))}, 1)
-			} else {
-				stale = append(stale, selector)
-			}
+		found := model.Vector{{Metric: model.Metric{"namespace": "shop", "name": "web"}, Value: model.SampleValue(c.value)}}
+		for _, i := range c.fresh {
+			found = append(found, &model.Sample{Metric: model.Metric{demand.SelectorLabel: model.LabelValue(strconv.Itoa(i))}, Value: 1})
 		}
-		if got := look.Of(web); got != c.want || !slices.Equal(look.Stale(q), stale) {
-			t.Errorf("%v fresh, value %v: %v with the stale %q, want %v and %q", c.fresh, c.value, got, look.Stale(q), c.want, stale)
+		look := q.Look(found)
+		if got := look.Of(web); got != c.want || (look.Stale() == "") != (len(c.fresh) == 2) {
+			t.Errorf("%v fresh, value %v: %v, %q, want %v", c.fresh, c.value, got, look.Stale(), c.want)
 		}
 	}
 }

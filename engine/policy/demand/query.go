@@ -9,21 +9,23 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
+
+	"flyball.dev/flyball/engine/timeline"
 )
 
 // SelectorLabel is the label of the series that prove a selector of the demand to have fresh samples. Its value is the
 // index of the selector.
 const SelectorLabel = "flyball_selector"
 
-// Query is a demand in the form in which Prometheus is asked. Each selector counts only series with a sample of the last
-// two intervals. For two intervals after its last sample, a series that vanished has the value +Inf in place of its last
-// value, which stays +Inf through sums. So a sum with a lost part is no demand of 0.
+// Query is a demand in the form in which Prometheus is asked. A series counts if it has a sample of the last two intervals, and had one
+// four intervals earlier or is used. For four intervals after it vanished or came, another series is +Inf, and so no finite number is
+// left of a demand with a lost part.
 type Query struct {
 	// Now is the query of an instant.
 	Now string
 	// Selectors are the selectors of the demand, by index.
 	Selectors []string
-	interval  time.Duration
+	rule      *Rule
 }
 
 // Bind restricts each selector of a demand to series with a label: the label's value is the namespace of the demand's author.
@@ -31,145 +33,217 @@ type Bind struct{ Label, Value string }
 
 var grammar = parser.NewParser(parser.Options{})
 
-// Parse returns the query of a demand. A zero bind restricts nothing. The error is about the demand.
-func Parse(text string, interval time.Duration, bind Bind) (*Query, error) {
-	expr, err := grammar.ParseExpr(text)
+// Query returns the query of the demand. A zero bind restricts nothing. The error is about the demand.
+func (r *Rule) Query(bind Bind) (*Query, error) {
+	expr, err := grammar.ParseExpr(r.Text)
 	if err != nil {
 		return nil, err
 	}
 	if expr.Type() != parser.ValueTypeVector {
 		return nil, fmt.Errorf("must have a series for each target, and is a %s", parser.DocumentedType(expr.Type()))
 	}
-	q := &Query{interval: interval}
-	g := guard{query: q, bind: bind}
-	guarded := g.guard(expr)
+	if r.Namespace == "" && !keeps(expr, r.NamespaceLabel) && !keeps(expr, r.NameLabel) {
+		return nil, fmt.Errorf("names no target: no series has the label %s or %s", r.NamespaceLabel, r.NameLabel)
+	}
+	g := guard{Query: &Query{rule: r}, bind: bind}
+	guarded, _ := g.guard(expr)
 	if len(g.errs) > 0 {
 		return nil, errors.Join(g.errs...)
 	}
-	if len(q.Selectors) == 0 {
-		return nil, errors.New("must have a selector, such as haproxy_backend_http_requests_total")
+	g.Now = "(" + guarded.String() + ")"
+	for i, selector := range g.Selectors {
+		g.Now += fmt.Sprintf(` or label_replace(count(%s), %q, "%d", "", "")`, g.fresh(selector), SelectorLabel, i)
 	}
-	q.Now = "(" + guarded.String() + ")"
-	for i, selector := range q.Selectors {
-		q.Now += fmt.Sprintf(` or label_replace(count(%s), %q, "%d", "", "")`, q.fresh(selector), SelectorLabel, i)
+	_, err = grammar.ParseExpr(g.Now)
+	return g.Query, err
+}
+
+// ErrUnbound is the error of a namespaced demand without a label that keeps it inside its namespace.
+var ErrUnbound = errors.New(
+	"spec.idle of a namespaced Schedule needs a label that keeps its query inside its namespace (--prometheus-tenant-label)")
+
+// Ask returns the query that a server may be asked. In the demand of a namespace, tenantLabel restricts each selector to it.
+func (r *Rule) Ask(tenantLabel string) (*Query, error) {
+	switch {
+	case r.Namespace == "":
+		return r.Query(Bind{})
+	case tenantLabel == "":
+		return nil, ErrUnbound
 	}
-	_, err = grammar.ParseExpr(q.Now)
-	return q, err
+	return r.Query(Bind{Label: tenantLabel, Value: r.Namespace})
+}
+
+// keeps reports whether the series of an expression may have a label.
+func keeps(e parser.Node, label string) (may bool) {
+	switch e := e.(type) {
+	case *parser.VectorSelector:
+		return true
+	case *parser.AggregateExpr:
+		return slices.Contains(e.Grouping, label) != e.Without && keeps(e.Expr, label)
+	case *parser.Call:
+		if len(e.Args) > 1 {
+			if to, ok := e.Args[1].(*parser.StringLiteral); ok && to.Val == label { // label_replace or label_join
+				return true
+			}
+		}
+	}
+	for inner := range parser.ChildrenIter(e) {
+		may = may || keeps(inner, label)
+	}
+	return may
 }
 
 // Past returns the query of the largest demand during each step of a range. A series without a number at each instant of a step has the
 // value +Inf there: that of the other instants, and the lost part, may be use.
 func (q *Query) Past(step time.Duration) string {
-	all := fmt.Sprintf("((%s) > -Inf)[%s:%s]", q.Now, seconds(step), seconds(q.interval))
-	whole := fmt.Sprintf("max_over_time(%s) and (count_over_time(%s) >= %d)", all, all, step/q.interval)
+	all := fmt.Sprintf("((%s) > -Inf)[%s:%s]", q.Now, span(step), span(q.rule.Interval))
+	whole := fmt.Sprintf("max_over_time(%s) and (count_over_time(%s) >= %d)", all, all, step/q.rule.Interval)
 	return fmt.Sprintf("(%s) or clamp_min(max_over_time(%s), Inf)", whole, all)
 }
 
 // fresh returns a query of the instants of the fresh samples of a selector.
 func (q *Query) fresh(selector string) string {
-	return fmt.Sprintf("(timestamp(%s) >= time() - %s)", selector, strconv.FormatFloat(2*q.interval.Seconds(), 'f', -1, 64))
+	return fmt.Sprintf("(timestamp(%s) > time() - %s)", selector, number(q.rule.Fresh().Seconds()))
 }
 
-func seconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) + "ms" }
+func span(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) + "ms" }
 
-// guard rewrites a demand into the form of Query.
+func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+
+// guard rewrites a demand into the form of Query. It accepts the forms in which a selector of +Inf stays visible, and no others.
 type guard struct {
-	query *Query
-	bind  Bind
-	errs  []error
+	*Query
+	bind Bind
+	errs []error
 }
 
 func (g *guard) refuse(format string, args ...any) {
 	g.errs = append(g.errs, fmt.Errorf(format, args...))
 }
 
-// guard returns an expression with guarded selectors. It may change the given expression.
-func (g *guard) guard(e parser.Expr) parser.Expr {
+const notNow = "must not have %s: a demand is that of the present"
+
+// hides refuses a form in which lost samples can look like no use.
+func (g *guard) hides(form string) { g.refuse("must not have %s, which can hide lost samples", form) }
+
+// guard returns an expression with guarded selectors. It may change the given expression. below is true if a lost part can make the
+// result -Inf or NaN, which a maximum hides.
+func (g *guard) guard(e parser.Expr) (guarded parser.Expr, below bool) {
 	switch e := e.(type) {
+	case *parser.NumberLiteral, *parser.StringLiteral:
+	case *parser.ParenExpr:
+		e.Expr, below = g.guard(e.Expr)
+	case *parser.UnaryExpr:
+		e.Expr, _ = g.guard(e.Expr)
+		below = true
 	case *parser.AggregateExpr:
-		e.Expr = g.guard(e.Expr)
-		if e.Param != nil {
-			e.Param = g.guard(e.Param)
+		if e.Expr, below = g.guard(e.Expr); e.Op != parser.SUM && e.Op != parser.AVG && (e.Op != parser.MAX || below) {
+			g.hides(fmt.Sprintf("this %s", e.Op))
 		}
 	case *parser.BinaryExpr:
-		e.LHS, e.RHS = g.guard(e.LHS), g.guard(e.RHS)
-	case *parser.ParenExpr:
-		e.Expr = g.guard(e.Expr)
-	case *parser.UnaryExpr:
-		e.Expr = g.guard(e.Expr)
+		below = g.binary(e)
 	case *parser.Call:
 		return g.call(e)
 	case *parser.VectorSelector:
-		text := g.selector(e)
-		return g.whole(text, text)
-	case *parser.NumberLiteral, *parser.StringLiteral:
+		g.refuse("%s must have a range, as in max_over_time(%s[2m]), or demand between two queries is missed", e, e)
 	default:
-		g.refuse("must not have %s: a demand is that of the present", e)
+		g.refuse(notNow, e)
 	}
-	return e
+	return e, below
 }
 
-// unfit are functions whose result is not that of a series: the guard would change its meaning.
-var unfit = []string{"absent_over_time", "timestamp", "info"}
+// binary guards both sides of an operator.
+func (g *guard) binary(e *parser.BinaryExpr) (below bool) {
+	left, right := positive(e.LHS), positive(e.RHS)
+	var l, r bool
+	e.LHS, l = g.guard(e.LHS)
+	e.RHS, r = g.guard(e.RHS)
+	switch {
+	case e.Op == parser.ADD, e.Op == parser.LOR:
+		return l || r
+	case e.Op == parser.SUB:
+		return true
+	case e.Op == parser.MUL && (left || right), e.Op == parser.DIV && right:
+		return l || r
+	case e.Op == parser.MUL && e.LHS.Type() == e.RHS.Type():
+		return true
+	case e.Op.IsComparisonOperator():
+		g.refuse("must not compare by %s: spec.idle.above is the limit", e.Op)
+	default:
+		g.hides(fmt.Sprintf("this %s", e.Op))
+	}
+	return false
+}
 
-func (g *guard) call(c *parser.Call) parser.Expr {
-	if slices.Contains(unfit, c.Func.Name) {
-		g.refuse("must not call %s", c.Func.Name)
-		return c
+// positive reports whether an expression is a positive number.
+func positive(e parser.Expr) bool {
+	if p, ok := e.(*parser.ParenExpr); ok {
+		return positive(p.Expr)
 	}
-	var over *parser.MatrixSelector // a function has at most one range
-	for i, arg := range c.Args {
-		if m, isRange := arg.(*parser.MatrixSelector); isRange {
-			over = m
-		} else {
-			c.Args[i] = g.guard(arg)
-		}
+	n, ok := e.(*parser.NumberLiteral)
+	return ok && n.Val > 0
+}
+
+// overRange are the functions of a range in which each increase or each sample counts. ofInstant are those of an instant that keep +Inf.
+var (
+	overRange = []string{"rate", "increase", "changes", "max_over_time", "avg_over_time", "sum_over_time"}
+	ofInstant = []string{"ceil", "floor", "round", "ln", "clamp_min", "label_replace", "label_join"}
+)
+
+func (g *guard) call(c *parser.Call) (guarded parser.Expr, below bool) {
+	if slices.Contains(overRange, c.Func.Name) {
+		return g.whole(c)
 	}
-	if over == nil {
-		return c
+	if !slices.Contains(ofInstant, c.Func.Name) {
+		g.hides(c.Func.Name)
+		return c, false
 	}
-	v, ok := over.VectorSelector.(*parser.VectorSelector)
+	c.Args[0], below = g.guard(c.Args[0])
+	if below && c.Func.Name == "clamp_min" {
+		g.hides("this clamp_min")
+	}
+	for _, arg := range c.Args[1:] {
+		g.guard(arg)
+	}
+	return c, below || c.Func.Name == "ln"
+}
+
+// whole restricts and records the selector of a range, and returns its value while the series is known, and +Inf while it is not. Neither
+// has a name, because a step of the history can have both.
+func (g *guard) whole(c *parser.Call) (guarded parser.Expr, below bool) {
+	m, ok := c.Args[0].(*parser.MatrixSelector)
 	if !ok {
-		g.refuse("must not have %s", over)
-		return c
+		return g.guard(c.Args[0])
 	}
-	if over.Range < 2*g.query.interval {
-		g.refuse("%s reaches back %s: at least two intervals, %s, or demand between two queries is missed", over, over.Range, 2*g.query.interval)
-	}
-	selector := g.selector(v)
-	return g.whole(c.String(), selector)
-}
-
-// selector restricts and records a selector, and returns its text.
-func (g *guard) selector(v *parser.VectorSelector) string {
-	if v.OriginalOffset != 0 || v.Offset != 0 || v.Timestamp != nil || v.StartOrEnd != 0 || v.OriginalOffsetExpr != nil {
-		g.refuse("must not have %s: a demand is that of the present", v)
+	v, i := m.VectorSelector.(*parser.VectorSelector), g.rule.Interval
+	switch {
+	case v.OriginalOffset != 0 || v.Timestamp != nil || v.StartOrEnd != 0:
+		g.refuse(notNow, m)
+		return c, false
+	case m.Range < 4*i:
+		g.refuse("%s must reach back at least four intervals, %s, because answers can be lost", m, timeline.DurationText(4*i))
+		return c, false
 	}
 	if g.bind.Label != "" {
-		m, err := labels.NewMatcher(labels.MatchEqual, g.bind.Label, g.bind.Value)
+		match, err := labels.NewMatcher(labels.MatchEqual, g.bind.Label, g.bind.Value)
 		if err != nil {
 			g.errs = append(g.errs, err)
-			return v.String()
+			return c, false
 		}
-		v.LabelMatchers = append(v.LabelMatchers, m)
+		v.LabelMatchers = append(v.LabelMatchers, match)
 	}
-	text := v.String()
-	if !slices.Contains(g.query.Selectors, text) {
-		g.query.Selectors = append(g.query.Selectors, text)
+	selector := v.String()
+	if !slices.Contains(g.Selectors, selector) {
+		g.Selectors = append(g.Selectors, selector)
 	}
-	return text
-}
-
-// whole returns a value of a selector for its fresh series, and +Inf for its series that vanished. Neither has a name, because a step of
-// the history can have both.
-func (g *guard) whole(value, selector string) parser.Expr {
-	fresh := g.query.fresh(selector)
-	text := fmt.Sprintf("(clamp_min(%s and %s, -Inf) or clamp_min(last_over_time(%s[%s]) unless %s, Inf))", value, fresh, selector,
-		seconds(4*g.query.interval), fresh)
+	fresh := g.fresh(selector)
+	known := fmt.Sprintf("((%[1]s and %[2]s and (timestamp(%[3]s offset %[4]s) > time() - %[5]s)) or (%[1]s > %[6]s and %[2]s))",
+		c, fresh, selector, span(4*i), number(6*i.Seconds()), number(g.rule.Above))
+	text := fmt.Sprintf("(clamp_min(%[1]s, -Inf) or clamp_min(last_over_time(%[2]s[%[3]s]) unless %[1]s, Inf))", known, selector, span(4*i))
 	e, err := grammar.ParseExpr(text)
 	if err != nil {
 		g.refuse("cannot be guarded: %w", err)
-		return &parser.StringLiteral{}
+		return c, false
 	}
-	return e
+	return e, false
 }

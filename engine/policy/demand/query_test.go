@@ -13,16 +13,20 @@ import (
 	"flyball.dev/flyball/engine/policy/demand"
 )
 
-const interval = 15 * time.Second
+// queryOf returns the query of a ClusterSchedule's demand.
+func queryOf(text string, bind demand.Bind) (*demand.Query, error) {
+	return (&demand.Rule{Text: text, Interval: 15 * time.Second, NamespaceLabel: "namespace", NameLabel: "name"}).Query(bind)
+}
 
 func TestSelectorsAreGuarded(t *testing.T) {
-	q, err := demand.Parse("max by (namespace, name) (open_connections)", interval, demand.Bind{})
+	q, err := queryOf("max by (namespace, name) (max_over_time(queue[1m]))", demand.Bind{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `(max by (namespace, name) ((clamp_min(open_connections and (timestamp(open_connections) >= time() - 30), -Inf) or ` +
-		`clamp_min(last_over_time(open_connections[1m]) unless (timestamp(open_connections) >= time() - 30), +Inf)))) or ` +
-		`label_replace(count((timestamp(open_connections) >= time() - 30)), "flyball_selector", "0", "", "")`
+	const known = `((max_over_time(queue[1m]) and (timestamp(queue) > time() - 30) and (timestamp(queue offset 1m) > time() - 90)) ` +
+		`or (max_over_time(queue[1m]) > 0 and (timestamp(queue) > time() - 30)))`
+	want := `(max by (namespace, name) ((clamp_min(` + known + `, -Inf) or clamp_min(last_over_time(queue[1m]) unless ` + known +
+		`, +Inf)))) or label_replace(count((timestamp(queue) > time() - 30)), "flyball_selector", "0", "", "")`
 	if diff := cmp.Diff(want, q.Now); diff != "" {
 		t.Error(diff)
 	}
@@ -35,13 +39,12 @@ func TestSelectorsAreGuarded(t *testing.T) {
 // overlooked.
 func TestEachSelectorIsBound(t *testing.T) {
 	for _, text := range []string{
-		"a", "a + on (namespace) b", "a or b unless c", `a{namespace="other"}`, `{__name__=~"a.*"}`, `{"a.b", namespace=~".*"}`,
-		"sum(rate(a[2m])) by (namespace) / ignoring (x) group_left () b", "topk(scalar(b), a)", "clamp_max(a, scalar(b))",
-		"quantile_over_time(scalar(b), a[5m])", "-a", "(a)", "absent(a)", "histogram_quantile(0.9, sum by (le) (rate(a[1m])))",
-		`label_replace(a, "namespace", "other", "", "")`, `vector(scalar(a))`, `count_values("x", a)`, "a > bool 0",
-		"predict_linear(a[1h], scalar(b))", "predict_linear(a[1h], scalar(sum(b * on () c)))",
+		"rate(a[2m])", "rate(a[2m]) + on (namespace) rate(b[2m])", "rate(a[2m]) or rate(b[2m])", `rate(a{namespace="other"}[2m])`,
+		`rate({__name__=~"a.*"}[2m])`, `rate({"a.b", namespace=~".*"}[2m])`, "-rate(a[2m])", "(max_over_time(a[2m]))",
+		"sum(rate(a[2m])) by (namespace) * ignoring (x) group_left () max_over_time(b[2m])", "clamp_min(rate(a[2m]), 0)",
+		`label_replace(rate(a[2m]), "namespace", "other", "", "")`, "max(max_over_time(a[2m])) by (name) - sum(rate(b[5m])) by (name)",
 	} {
-		q, err := demand.Parse(text, interval, demand.Bind{Label: "tenant", Value: `sh"op`})
+		q, err := queryOf(text, demand.Bind{Label: "tenant", Value: `sh"op`})
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -69,27 +72,64 @@ func TestEachSelectorIsBound(t *testing.T) {
 	}
 }
 
+// TestUnfitDemandsAreRefused: each error is said once, and names the form.
 func TestUnfitDemandsAreRefused(t *testing.T) {
+	const present, hides = ": a demand is that of the present", ", which can hide lost samples"
 	for text, want := range map[string]string{
-		"sum(":                            "unclosed left parenthesis",
-		"1":                               "must have a series for each target, and is a scalar",
-		"vector(1)":                       "must have a selector",
-		"a[5m]":                           "must have a series for each target, and is a range vector",
-		"a offset 1h":                     "must not have a offset 1h: a demand is that of the present",
-		"a @ 1":                           "a demand is that of the present",
-		"a @ start()":                     "a demand is that of the present",
-		"rate(a[2m] offset -5m)":          "a demand is that of the present",
-		"max_over_time(rate(a[2m])[1h:])": "a demand is that of the present",
-		"predict_linear(a[1h], scalar(b offset 1h))":              "a demand is that of the present",
-		"predict_linear(a[1h], scalar(max_over_time(b[30d:1m])))": "a demand is that of the present",
-		"rate(a[20s])":            "at least two intervals, 30s",
-		"absent_over_time(a[5m])": "must not call absent_over_time",
-		"timestamp(a)":            "must not call timestamp",
-		"info(a)":                 "not enabled",
-		`{namespace=""}`:          "at least one non-empty matcher",
+		"sum(":                                        "1:5: parse error: unclosed left parenthesis",
+		"1":                                           "must have a series for each target, and is a scalar",
+		"a[5m]":                                       "must have a series for each target, and is a range vector",
+		"rate(a[2m] offset 1h)":                       "must not have a[2m] offset 1h" + present,
+		"rate(a[2m] offset -5m)":                      "must not have a[2m] offset -5m" + present,
+		"rate(a[2m] @ 1)":                             "must not have a[2m] @ 1.000" + present,
+		"rate(a[2m] @ start())":                       "must not have a[2m] @ start()" + present,
+		"max_over_time(rate(a[2m])[1h:])":             "must not have rate(a[2m])[1h:]" + present,
+		"a":                                           "a must have a range, as in max_over_time(a[2m]), or demand between two queries is missed",
+		"rate(a[45s])":                                "a[45s] must reach back at least four intervals, 1m, because answers can be lost",
+		"rate(a[2m]) > 0":                             "must not compare by >: spec.idle.above is the limit",
+		"rate(a[2m]) > bool 0":                        "must not compare by >: spec.idle.above is the limit",
+		"rate(a[2m]) > bool scalar(rate(b[2m]))":      "must not have scalar" + hides + "\nmust not compare by >: spec.idle.above is the limit",
+		"rate(a[2m]) or vector(0)":                    "must not have vector" + hides,
+		"rate(a[2m]) or 0 * rate(b[2m])":              "must not have this *" + hides,
+		"rate(a[2m]) / rate(b[2m])":                   "must not have this /" + hides,
+		"rate(a[2m]) / -2":                            "must not have this /" + hides,
+		"rate(a[2m]) and rate(b[2m])":                 "must not have this and" + hides,
+		"rate(a[2m]) unless rate(b[2m])":              "must not have this unless" + hides,
+		"rate(a[2m]) % 2":                             "must not have this %" + hides,
+		"count by (name) (rate(a[2m]))":               "must not have this count" + hides,
+		"min by (name) (rate(a[2m]))":                 "must not have this min" + hides,
+		"topk by (name) (1, rate(a[2m]))":             "must not have this topk" + hides,
+		"max by (name) (rate(a[2m]) - rate(b[2m]))":   "must not have this max" + hides,
+		"max by (name) (-rate(a[2m]))":                "must not have this max" + hides,
+		"clamp_min(rate(a[2m]) - rate(b[2m]), 0)":     "must not have this clamp_min" + hides,
+		"clamp_max(rate(a[2m]), 1)":                   "must not have clamp_max" + hides,
+		"absent(rate(a[2m]))":                         "must not have absent" + hides,
+		"absent_over_time(a[5m])":                     "must not have absent_over_time" + hides,
+		"irate(a[5m])":                                "must not have irate" + hides,
+		"timestamp(a)":                                "must not have timestamp" + hides,
+		"vector(1)":                                   "names no target: no series has the label namespace or name",
+		"sum(rate(a[2m]))":                            "names no target: no series has the label namespace or name",
+		"sum by (pod) (rate(a[2m])) * 60":             "names no target: no series has the label namespace or name",
+		"max without (namespace, name) (rate(a[2m]))": "names no target: no series has the label namespace or name",
+		`rate({namespace=""}[2m])`:                    "1:6: parse error: vector selector must contain at least one non-empty matcher",
 	} {
-		if _, err := demand.Parse(text, interval, demand.Bind{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := queryOf(text, demand.Bind{}); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", text, err, want)
 		}
+	}
+}
+
+// TestSeriesThatNameTargets: labels come from selectors, from aggregations by them, and from label_replace. In a namespaced Schedule a
+// series without both is of all its targets.
+func TestSeriesThatNameTargets(t *testing.T) {
+	for _, text := range []string{"rate(a[2m])", "sum by (name) (rate(a[2m]))", "sum without (pod) (rate(a[2m]))",
+		`label_replace(sum by (proxy) (rate(a[2m])), "name", "$1", "proxy", "(.*)")`, "sum(rate(a[2m])) or rate(b[2m])"} {
+		if _, err := queryOf(text, demand.Bind{}); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	own := demand.Rule{Text: "sum(rate(a[2m]))", Interval: 15 * time.Second, Namespace: "shop"}
+	if _, err := own.Query(demand.Bind{}); err != nil {
+		t.Error(err)
 	}
 }

@@ -3,8 +3,10 @@ package schedule
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -33,17 +35,27 @@ func CompileIdle(rule *v1alpha1.IdleRule, namespace string, at *field.Path) (*de
 		NameLabel: cmp.Or(rule.Labels.Name, "name"), AbsentIdle: rule.Absent == v1alpha1.AbsentIdle, InWindows: rule.InWindows,
 		Interval: defaultInterval,
 	}
-	if rule.Above != nil {
-		r.Above = rule.Above.AsApproximateFloat64()
-	}
 	var errs field.ErrorList
+	if rule.Above != nil {
+		if r.Above = rule.Above.AsApproximateFloat64(); r.Above < 0 {
+			errs = append(errs, field.Invalid(at.Child("above"), rule.Above.String(), "must not be negative: then no demand is use"))
+		}
+	}
+	for name, label := range map[string]string{"namespace": r.NamespaceLabel, "name": r.NameLabel} {
+		if !model.LegacyValidation.IsValidLabelName(label) || strings.HasPrefix(label, "__") {
+			errs = append(errs, field.Invalid(at.Child("labels", name), label, "must be the name of a label of a series, such as service"))
+		}
+	}
+	if r.NamespaceLabel == r.NameLabel {
+		errs = append(errs, field.Duplicate(at.Child("labels", "name"), r.NameLabel))
+	}
 	within := func(name string, text v1alpha1.Duration, least, most time.Duration) time.Duration {
 		d, err := timeline.ParseDuration(string(text))
 		switch {
 		case err != nil:
 			errs = append(errs, field.Invalid(at.Child(name), text, err.Error()))
 		case d < least || d > most:
-			errs = append(errs, field.Invalid(at.Child(name), text, fmt.Sprintf("must be from %s to %s", least, most)))
+			errs = append(errs, field.Invalid(at.Child(name), text, fmt.Sprintf("must be from %s to %s", boundText(least), boundText(most))))
 		}
 		return d
 	}
@@ -59,10 +71,17 @@ func CompileIdle(rule *v1alpha1.IdleRule, namespace string, at *field.Path) (*de
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	if _, err := demand.Parse(r.Text, r.Interval, demand.Bind{}); err != nil {
+	if _, err := r.Query(demand.Bind{}); err != nil {
 		errs = append(errs, field.Invalid(at.Child("demand"), r.Text, err.Error()))
 	}
 	return r, errs
+}
+
+func boundText(d time.Duration) string {
+	if d == maxAsleepAfter {
+		return "30d"
+	}
+	return timeline.DurationText(d)
 }
 
 // byUse decides by the use of the target, where the window leaves the decision to it: outside of the time asleep, and inside if use

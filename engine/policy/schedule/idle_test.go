@@ -5,9 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/pipeline"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/policy/schedule"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -127,15 +131,25 @@ func TestIdleIsChecked(t *testing.T) {
 	}
 	for want, rules := range map[string]v1alpha1.ScheduleRules{
 		`spec.idle.demand: Invalid value: "sum(": 1:5: parse error`: with(func(r *v1alpha1.IdleRule) { r.Demand = "sum(" }),
-		`spec.idle.demand: Invalid value: "rate(a[2m])": a[2m] reaches back 2m0s: at least two intervals, 4m0s`: with(func(r *v1alpha1.IdleRule) {
+		`spec.idle.demand: Invalid value: "rate(a[2m])": a[2m] must reach back at least four intervals, 8m`: with(func(r *v1alpha1.IdleRule) {
 			r.Demand, r.Interval = "rate(a[2m])", "2m"
 		}),
-		`spec.idle.asleepAfter: Invalid value: "soon"`:                             with(func(r *v1alpha1.IdleRule) { r.AsleepAfter = "soon" }),
-		`spec.idle.asleepAfter: Invalid value: "5s": must be from 30s to 720h0m0s`: with(func(r *v1alpha1.IdleRule) { r.AsleepAfter = "5s" }),
-		`spec.idle.awakeAtLeast: Invalid value: "3h": must be from 30s to 2h0m0s`:  with(func(r *v1alpha1.IdleRule) { r.AwakeAtLeast = "3h" }),
-		`spec.idle.interval: Invalid value: "1h": must be from 1s to 10m0s`: with(func(r *v1alpha1.IdleRule) {
+		`spec.idle.asleepAfter: Invalid value: "soon"`:                        with(func(r *v1alpha1.IdleRule) { r.AsleepAfter = "soon" }),
+		`spec.idle.asleepAfter: Invalid value: "5s": must be from 30s to 30d`: with(func(r *v1alpha1.IdleRule) { r.AsleepAfter = "5s" }),
+		`spec.idle.awakeAtLeast: Invalid value: "3h": must be from 30s to 2h`: with(func(r *v1alpha1.IdleRule) { r.AwakeAtLeast = "3h" }),
+		`spec.idle.interval: Invalid value: "1h": must be from 1s to 10m`: with(func(r *v1alpha1.IdleRule) {
 			r.Interval, r.AsleepAfter = "1h", "3h"
 		}),
+		`spec.idle.demand: Invalid value: "rate(a[2m]) > 0": must not compare by >: spec.idle.above is the limit`: with(
+			func(r *v1alpha1.IdleRule) { r.Demand = "rate(a[2m]) > 0" }),
+		`spec.idle.labels.name: Invalid value: "the name": must be the name of a label of a series, such as service`: with(
+			func(r *v1alpha1.IdleRule) { r.Labels.Name = "the name" }),
+		`spec.idle.labels.namespace: Invalid value: "__name__"`: with(func(r *v1alpha1.IdleRule) { r.Labels.Namespace = "__name__" }),
+		`spec.idle.labels.name: Duplicate value: "namespace"`:   with(func(r *v1alpha1.IdleRule) { r.Labels.Name = "namespace" }),
+		`spec.idle.above: Invalid value: "-1": must not be negative`: with(func(r *v1alpha1.IdleRule) {
+			r.Above = new(resource.MustParse("-1"))
+		}),
+		`spec.idle.inWindows: Forbidden: needs windows`:          with(func(r *v1alpha1.IdleRule) { r.InWindows = true }),
 		`spec.idle.absent: Unsupported value: "Sleep"`:           with(func(r *v1alpha1.IdleRule) { r.Absent = "Sleep" }),
 		`spec.idle: Forbidden: does not go with downscale alone`: {Idle: idle(), Downscale: "0 20 * * *"},
 		`spec.otherwise: Forbidden: does not go with idle`: {Idle: idle(), Otherwise: v1alpha1.OtherwiseNothing,
@@ -144,5 +158,10 @@ func TestIdleIsChecked(t *testing.T) {
 		if _, errs := compile(rules); len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), want) {
 			t.Errorf("%v, want %s", errs, want)
 		}
+	}
+	none := idle(func(r *v1alpha1.IdleRule) { r.Demand = "sum(rate(a[2m]))" })
+	want := `spec.idle.demand: Invalid value: "sum(rate(a[2m]))": names no target: no series has the label namespace or name`
+	if _, errs := schedule.CompileIdle(none, "", field.NewPath("spec", "idle")); len(errs) != 1 || errs[0].Error() != want {
+		t.Errorf("of a ClusterSchedule: %v, want %s", errs, want)
 	}
 }

@@ -94,6 +94,10 @@ func byTargetAlone(rules v1alpha1.ScheduleRules, at *field.Path) (sleepTimes, fi
 		errs = append(errs, field.Forbidden(at.Child("calendars"),
 			"need windows or upscale and downscale to overrule: age and idle alone have neither"))
 	}
+	if rules.Idle != nil && rules.Idle.InWindows && rules.Age == nil {
+		errs = append(errs, field.Forbidden(at.Child("idle", "inWindows"),
+			"needs windows, upscale and downscale, or age: there is no other sleep"))
+	}
 	return sleepTimes{says: &timeline.Timeline{}}, errs
 }
 

@@ -14,19 +14,27 @@ import (
 	"flyball.dev/flyball/engine/policy/demand"
 )
 
-// The two ingress controllers a and b count requests for web each 15 seconds. The controller b vanishes after a minute, and a after
-// three. At 2:30 one request comes, by a. The counters of other have the label of another tenant. A queue has jobs at two scrapes alone. Of
-// two instances with a job under way, one vanishes at 6:00.
+// The two ingress controllers a and b count requests for web each 15 seconds. The controller b can no longer be scraped after two minutes,
+// and a vanishes after four. At 3:30 one request comes, by a. The counters of other have the label of another tenant. A queue has jobs at
+// two scrapes alone. Of two instances with a job under way, one vanishes at 6:00. A controller is away from 2:00 to 4:15.
 const counters = `
-  - {series: 'requests{instance="a", namespace="shop", name="web", tenant="shop"}', values: '0x9 1x2 _x40'}
-  - {series: 'requests{instance="b", namespace="shop", name="web", tenant="shop"}', values: '5x4 _x40'}
+  - {series: 'requests{instance="a", namespace="shop", name="web", tenant="shop"}', values: '0x13 1x2 _x40'}
+  - {series: 'requests{instance="b", namespace="shop", name="web", tenant="shop"}', values: '5x8 _x40'}
   - {series: 'requests{instance="a", namespace="shop", name="other", tenant="bakery"}', values: '0x52'}
   - {series: 'queue{namespace="shop", name="web"}', values: '_x22 5 5 _x40'}
   - {series: 'started{instance="a", namespace="shop", name="web"}', values: '1x23 _x40'}
   - {series: 'finished{instance="a", namespace="shop", name="web"}', values: '0x23 _x40'}
   - {series: 'started{instance="b", namespace="shop", name="web"}', values: '0x52'}
   - {series: 'finished{instance="b", namespace="shop", name="web"}', values: '0x52'}
+  - {series: 'back{namespace="shop", name="web"}', values: '0x8 _x8 3x36'}
+  - {series: 'up{instance="a", job="front"}', values: '1x52'}
+  - {series: 'up{instance="b", job="front"}', values: '1x8 0x44'}
 `
+
+// query returns the query of a ClusterSchedule's demand.
+func query(text string, bind demand.Bind) (*demand.Query, error) {
+	return (&demand.Rule{Text: text, NamespaceLabel: "namespace", NameLabel: "name", Interval: 15 * time.Second}).Query(bind)
+}
 
 // look is the expected answer to a query at a time.
 type look struct {
@@ -57,31 +65,43 @@ func evaluate(looks []look) {
 
 var _ = Describe("The query of a demand, evaluated by Prometheus", Label("prometheus"), func() {
 	It("has no zero for a sum that lost a part, and nothing for samples of long ago", func() {
-		q, err := demand.Parse("sum by (namespace, name) (increase(requests[1m]))", 15*time.Second, demand.Bind{})
+		q, err := query("sum by (namespace, name) (increase(requests[1m]))", demand.Bind{})
 		Expect(err).NotTo(HaveOccurred())
 		evaluate([]look{
-			{q.Now, "1m", "0", "0", "3"},
-			{q.Now, "1m30s", "0", "0", "3"},    // the last sample of b is 30 s old, and may be followed by another
-			{q.Now, "1m45s", ".inf", "0", "2"}, // b has vanished
-			{q.Now, "2m", "0", "0", "2"},       // a counts alone
-			{q.Now, "2m30s", "1", "0", "2"},    // a request
-			{q.Now, "3m", "1", "0", "2"},
-			{q.Now, "3m45s", ".inf", "0", "1"}, // a has vanished
-			{q.Now, "5m", "", "0", "1"},
+			{q.Now, "45s", ".inf", ".inf", "3"}, // all are new
+			{q.Now, "2m", "0", "0", "3"},
+			{q.Now, "2m29s", "0", "0", "3"},
+			{q.Now, "2m30s", ".inf", "0", "2"}, // b has vanished
+			{q.Now, "3m", "0", "0", "2"},       // a counts alone
+			{q.Now, "3m30s", "1", "0", "2"},    // a request
+			{q.Now, "4m", "1", "0", "2"},
+			{q.Now, "4m45s", ".inf", "0", "1"}, // a has vanished
+			{q.Now, "6m", "", "0", "1"},
 			{q.Now, "14m", "", "", ""}, // nothing is scraped any more
 		})
 	})
 
+	It("has no zero for a part that comes back, and for one that cannot be scraped if the demand says so", func() {
+		q, err := query("sum by (namespace, name) (rate(back[1m]))", demand.Bind{})
+		Expect(err).NotTo(HaveOccurred())
+		evaluate([]look{{q.Now, "2m", "0", "", "1"}, {q.Now, "2m45s", ".inf", "", ""}, {q.Now, "3m30s", "", "", ""},
+			{q.Now, "4m15s", ".inf", "", "1"}, {q.Now, "5m", ".inf", "", "1"}, {q.Now, "5m15s", "0", "", "1"}})
+		q, err = query(`sum by (namespace, name) (rate(requests[1m]))
+			- on () group_left () sum(ln(max_over_time(up{job="front"}[1m])))`, demand.Bind{})
+		Expect(err).NotTo(HaveOccurred())
+		values := "(" + q.Now + ") and on (namespace) requests"
+		evaluate([]look{{values, "2m15s", "0", "0", ""}, {values, "3m15s", ".inf", ".inf", ""}, {values, "10m", "", ".inf", ""}})
+	})
+
 	It("counts a sample for two intervals, and no longer", func() {
-		for _, text := range []string{"queue", "max by (namespace, name) (queue)", "max_over_time(queue[31s])"} {
-			q, err := demand.Parse(text, 15*time.Second, demand.Bind{})
+		for _, text := range []string{"max_over_time(queue[1m])", "max by (namespace, name) (max_over_time(queue[1m]))"} {
+			q, err := query(text, demand.Bind{})
 			Expect(err).NotTo(HaveOccurred())
 			evaluate([]look{
 				{q.Now, "5m29s", "", "", ""},
 				{q.Now, "5m30s", "5", "", "1"},
 				{q.Now, "6m14s", "5", "", "1"},
-				{q.Now, "6m15s", "5", "", "1"}, // the last sample is 30 s old
-				{q.Now, "6m16s", ".inf", "", ""},
+				{q.Now, "6m15s", ".inf", "", ""}, // the last sample is 30 s old
 				{q.Now, "6m44s", ".inf", "", ""},
 				{q.Now, "6m45s", "", "", ""},
 			})
@@ -89,43 +109,44 @@ var _ = Describe("The query of a demand, evaluated by Prometheus", Label("promet
 	})
 
 	It("gives the largest demand of complete steps of the past", func() {
-		q, err := demand.Parse("sum by (namespace, name) (increase(requests[1m]))", 15*time.Second, demand.Bind{})
+		q, err := query("sum by (namespace, name) (increase(requests[1m]))", demand.Bind{})
 		Expect(err).NotTo(HaveOccurred())
 		evaluate([]look{
-			{q.Past(time.Minute), "1m30s", "0", "0", "3"},
-			{q.Past(time.Minute), "2m", ".inf", "0", "3"},
-			{q.Past(time.Minute), "3m15s", "1", "0", "2"},
-			{q.Past(time.Minute), "4m30s", ".inf", "0", "1"}, // web has values for a part of the step alone
-			{q.Past(time.Minute), "5m", "", "0", "1"},
+			{q.Past(time.Minute), "2m15s", "0", "0", "3"},
+			{q.Past(time.Minute), "3m", ".inf", "0", "3"},
+			{q.Past(time.Minute), "4m15s", "1", "0", "2"},
+			{q.Past(time.Minute), "5m30s", ".inf", "0", "1"}, // web has values for a part of the step alone
+			{q.Past(time.Minute), "6m", "", "0", "1"},
 		})
 	})
 
 	It("loses no use of a part of a step, and no lost part, of series with and without their name", func() {
-		for _, text := range []string{"queue", "max by (namespace, name) (queue)"} {
-			q, err := demand.Parse(text, 15*time.Second, demand.Bind{})
+		for _, text := range []string{"max_over_time(queue[1m])", "max by (namespace, name) (max_over_time(queue[1m]))"} {
+			q, err := query(text, demand.Bind{})
 			Expect(err).NotTo(HaveOccurred())
 			evaluate([]look{
 				{q.Past(time.Minute), "5m", "", "", ""},
 				{q.Past(time.Minute), "6m", ".inf", "", ".inf"},
-				{q.Past(time.Minute), "7m", ".inf", "", ".inf"},
+				{q.Past(time.Minute), "7m", ".inf", "", ""},
 				{q.Past(time.Minute), "8m", "", "", ""},
 			})
 		}
-		q, err := demand.Parse("sum by (namespace, name) (started) - sum by (namespace, name) (finished)", 15*time.Second, demand.Bind{})
+		q, err := query("sum by (namespace, name) (max_over_time(started[1m])) - "+
+			"sum by (namespace, name) (max_over_time(finished[1m]))", demand.Bind{})
 		Expect(err).NotTo(HaveOccurred())
 		past := "(" + q.Past(time.Minute) + ") and on (namespace, name) started"
 		evaluate([]look{{past, "5m", "1", "", ""}, {past, "7m", ".inf", "", ""}, {past, "9m", "0", "", ""}})
 	})
 
 	It("sees only the series of the tenant", func() {
-		for _, text := range []string{"requests or requests{tenant=\"bakery\"}", `{__name__=~"req.*", tenant=~".+"}`,
-			"requests or on (name) (requests * 0)"} {
-			q, err := demand.Parse("max by (namespace, name) ("+text+")", 15*time.Second, demand.Bind{Label: "tenant", Value: "bakery"})
+		for _, text := range []string{`rate(requests[1m]) or rate(requests{tenant="bakery"}[1m])`,
+			`rate({__name__=~"req.*", tenant=~".+"}[1m])`, "rate(requests[1m]) or on (name) rate(requests[2m])"} {
+			q, err := query("max by (namespace, name) ("+text+")", demand.Bind{Label: "tenant", Value: "bakery"})
 			Expect(err).NotTo(HaveOccurred())
 			for _, selector := range q.Selectors {
 				Expect(selector).To(ContainSubstring(`tenant="bakery"`))
 			}
-			evaluate([]look{{"max by (namespace, name) (" + q.Now + ") and on (namespace) requests", "1m", "", "0", ""}})
+			evaluate([]look{{"max by (namespace, name) (" + q.Now + ") and on (namespace) requests", "2m", "", "0", ""}})
 		}
 	})
 })

@@ -93,26 +93,42 @@ var _ = Describe("The history of a demand", Label("prometheus"), Ordered, func()
 			ContainSubstring("    asleepAfter: 3h\n    demand: rate(requests_total[2m])\n  target:\n"),
 			Not(ContainSubstring("labels"))))
 
+		By("showing explain since when nobody uses it")
+		out, err := flyball(objects+fmt.Sprintf(schedule, "use", "web", "requests_total", "15s", "name"), "explain", "deployment/web",
+			"--prometheus", url, "--prometheus-tenant-label", "namespace")
+		Expect(err).NotTo(HaveOccurred(), out)
+		Expect(out).To(MatchRegexp(`(last used at|no use is known since|not used since) `))
+
+		By("refusing a flag as the demand")
+		out, err = flyball(objects, "suggest", "schedule", "deployment/web", "--prometheus", url, "--idle", "--help")
+		Expect(err).To(MatchError(ContainSubstring(`--idle: "--help" looks like a flag`)), out)
+
 		By("naming a demand without a series for the target")
-		out, err := flyball(objects, "suggest", "schedule", "deployment/db", "--idle", "rate(requests_total[2m])", "--prometheus", url,
+		out, err = flyball(objects, "suggest", "schedule", "deployment/db", "--idle", "rate(requests_total[2m])", "--prometheus", url,
 			"--history", "2h")
 		Expect(err).To(MatchError(ContainSubstring("the demand has no series for Deployment.apps/shop/db")), out)
 	})
 
 	It("shows doctor the series that name no target, and those with too few samples", func() {
 		doctor := func(name, target, series, interval, label string) string {
-			out, _ := flyball(objects+fmt.Sprintf(schedule, name, target, series, interval, label), "doctor", "--prometheus", url)
+			out, _ := flyball(objects+fmt.Sprintf(schedule, name, target, series, interval, label), "doctor", "--prometheus", url,
+				"--prometheus-tenant-label", "namespace")
 			return out
 		}
 		Eventually(func() string { return doctor("good", "web", "requests_total", "15s", "name") }).Should(And(
 			ContainSubstring("1 demand answered, with a fresh series for each target"),
-			ContainSubstring("1 of its names, by the labels namespace and name, are no target of the policy, for example shop/stats")))
+			ContainSubstring("1 of its names are no target of the policy, for example shop/stats")))
+		out, _ := flyball(objects+fmt.Sprintf(schedule, "free", "web", "requests_total", "15s", "name"), "doctor", "--prometheus", url)
+		Expect(out).To(ContainSubstring("Schedule/shop/free: spec.idle of a namespaced Schedule needs a label that keeps its query inside"))
+		Expect(doctor("foreign", "web", `requests_total{namespace=\"bakery\"}`, "15s", "name")).To(ContainSubstring(
+			`no series of requests_total{namespace="bakery",namespace="shop"} has a sample of the last 30s`))
 		Expect(doctor("seldom", "web", "seldom_total", "30s", "name")).To(ContainSubstring("Schedule/shop/seldom: the series of " +
-			"seldom_total have a sample every 1m0s, and spec.idle.interval is 30s"))
+			`seldom_total{namespace="shop"} have a sample every 1m0s, and spec.idle.interval is 30s`))
 		Expect(doctor("other", "db", "requests_total", "15s", "name")).To(ContainSubstring(
 			"Schedule/shop/other: no series names a target by the labels namespace and name, for example "))
 		Expect(doctor("half", "web, db", "requests_total", "15s", "name")).To(ContainSubstring(
 			"Schedule/shop/half: 1 of 2 targets have no series, and stay as they are: Deployment.apps/shop/db"))
-		Expect(doctor("stale", "web", "gone_total", "15s", "name")).To(ContainSubstring("no series of gone_total has a sample of the last 30s"))
+		Expect(doctor("stale", "web", "gone_total", "15s", "name")).To(ContainSubstring(
+			`no series of gone_total{namespace="shop"} has a sample of the last 30s`))
 	})
 })

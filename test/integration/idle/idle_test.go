@@ -21,7 +21,7 @@ var _ = Describe("A schedule with idle", Label("prometheus"), func() {
 		d := newApp(ns, "web")
 		web := newFront(ns, "web")
 		runApp(d, web)
-		config := harness.Prometheus{Binary: env.Cluster.Bin("prometheus"), Config: harness.ScrapeFronts(map[string]string{ns: web.Metrics})}
+		config := harness.Prometheus{Binary: env.Cluster.Bin("prometheus"), Config: harness.ScrapeFronts(web.Metrics)}
 		url, stop := config.Start(GinkgoTB())
 		manager := start(app.PrometheusOptions{Address: url})
 		s := newSchedule(ns)
@@ -71,7 +71,7 @@ var _ = Describe("A schedule with idle", Label("prometheus"), func() {
 		own, other := suite.Namespace(ctx, env), suite.Namespace(ctx, env)
 		web, foreign := newFront(own, "web"), newFront(other, "web")
 		config := harness.Prometheus{Binary: env.Cluster.Bin("prometheus"),
-			Config: harness.ScrapeFronts(map[string]string{own: web.Metrics, other: foreign.Metrics})}
+			Config: harness.ScrapeFronts(web.Metrics, foreign.Metrics)}
 		url, _ := config.Start(GinkgoTB())
 		scheduled := func(namespace, demand string) (*appsv1.Deployment, *v1alpha1.Schedule) {
 			s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "idle"}}
