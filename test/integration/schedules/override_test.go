@@ -13,6 +13,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/integration/scene"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 var _ = Describe("An Override", func() {
@@ -92,6 +93,28 @@ var _ = Describe("An Override", func() {
 		Eventually(func() bool {
 			return apierrors.IsNotFound(scene.Env.Client.Get(scene.Ctx, client.ObjectKeyFromObject(o), o))
 		}).Should(BeTrue())
+	})
+
+	It("that sleeps beside a schedule leaves what sleeps to the schedule, which is suspended meanwhile", func() {
+		clock := scene.StartManagerAsleep()
+		ns := scene.NewNamespace()
+		scene.Create(scene.Deployment(ns, "web", 3))
+		nights := scene.Nightly(ns, "nights")
+		Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(0))
+		o := scene.Override(ns, "repair", v1alpha1.OverrideAsleep, end)
+		Expect(scene.Env.Client.Create(scene.Ctx, o)).To(Succeed())
+		Eventually(scene.Ledger(ns, "web")).Should(And(ContainSubstring(`"also":["Schedule/`+ns+`/nights"]`),
+			ContainSubstring(`"by":"Override/`+ns+`/repair"`)))
+
+		scene.Patch(nights, `{"spec":{"suspend":true}}`)
+		Eventually(scene.Ledger(ns, "web")).Should(And(Not(ContainSubstring("also")), ContainSubstring(`"by":"Schedule/`+ns+`/nights"`)))
+		Eventually(of(o)).Should(HaveField("Overridden", ConsistOf(HaveField("Message", "Schedule/"+ns+"/nights keeps the target as it is"))))
+		clock.SetTime(until)
+		Eventually(of(o)).Should(HaveField("State", "Ended"))
+		suite.Still(scene.Replicas(ns, "web")).Should(BeEquivalentTo(0))
+		scene.Remove(nights)
+		Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(3))
+		Expect(scene.Ledger(ns, "web")(Default)).To(BeEmpty())
 	})
 
 	It("holds objects that no schedule selects, corrects changes by hand, and restores the originals at the end", func() {
