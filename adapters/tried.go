@@ -12,14 +12,16 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// Trial says that an adapter was tried without a fault for three nights beside the controllers that act on its kind.
+// Trial says that an adapter was tried without a fault for three nights beside the controllers that act on its kind, or why it cannot be.
 type Trial struct {
 	// With is the project and its version.
-	With string `json:"with"`
+	With string `json:"with,omitempty"`
 	// Date is the day, YYYY-MM-DD.
-	Date string `json:"date"`
+	Date string `json:"date,omitempty"`
 	// Adapter is the digest of the adapter that was tried.
-	Adapter string `json:"adapter"`
+	Adapter string `json:"adapter,omitempty"`
+	// LeftOut is the reason for no trial: the project, its version and the error of its build. It excludes the other fields.
+	LeftOut string `json:"leftOut,omitempty"`
 }
 
 // ReadTrials reads a table of trials, by the name of the adapter.
@@ -41,7 +43,8 @@ func WriteTrials(file string, table map[string]Trial) error {
 	if err != nil {
 		return fmt.Errorf("encode the trials: %w", err)
 	}
-	return os.WriteFile(file, append([]byte("# Written by make test-controllers.\n"), text...), 0o644)
+	const head = "# Written by make test-controllers. By hand is only leftOut, the reason for no trial.\n"
+	return os.WriteFile(file, append([]byte(head), text...), 0o644)
 }
 
 // Digest returns a digest of the meaning of an adapter: comments and layout of its file do not count.

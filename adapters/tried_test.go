@@ -21,7 +21,7 @@ func TestTrialsAreOfTheseAdapters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if tried && row.Adapter != digest {
+		if tried && row.LeftOut == "" && row.Adapter != digest {
 			t.Errorf("%s has changed since it was tried with %s: run make test-controllers for it, or remove its row from tried.yaml",
 				library[i].Name, row.With)
 		}

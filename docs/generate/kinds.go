@@ -65,7 +65,13 @@ func kindsLine(library []v1alpha1.Adapter) string {
 // kindsPage returns docs/kinds.md.
 func kindsPage(library []v1alpha1.Adapter, tried map[string]adapters.Trial) (string, error) {
 	var text strings.Builder
-	fmt.Fprintf(&text, kindsIntroduction, len(library), len(tried))
+	count := 0
+	for _, t := range tried {
+		if t.With != "" {
+			count++
+		}
+	}
+	fmt.Fprintf(&text, kindsIntroduction, len(library), count)
 	group := "-"
 	for i := range library {
 		a := &library[i]
@@ -96,7 +102,10 @@ func kindsPage(library []v1alpha1.Adapter, tried map[string]adapters.Trial) (str
 
 // triedWith returns the controllers of a trial. The zero value means no trial.
 func triedWith(t adapters.Trial) string {
-	if t.With == "" {
+	switch {
+	case t.LeftOut != "":
+		return "by its schema only: " + t.LeftOut
+	case t.With == "":
 		return "by its schema only"
 	}
 	return t.With + ", " + t.Date
