@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 )
 
@@ -17,31 +18,21 @@ const (
 `
 )
 
+// etcdSocket is in the cluster's directory, which is the working directory of its components: only this user can open it, and no request to
+// etcd is encrypted.
+const etcdSocket = "etcd.sock"
+
 // startStorage starts etcd and writes all files that the API server reads at its start.
 func (c *Cluster) startStorage(ctx context.Context) error {
-	clientPort, err := c.ports.take()
-	if err != nil {
-		return err
-	}
 	peerPort, err := c.ports.take()
 	if err != nil {
 		return err
 	}
-	server, err := c.ca.server("etcd")
-	if err != nil {
-		return err
-	}
-	identity, err := c.ca.client("apiserver-etcd-client", "kube-apiserver")
-	if err != nil {
-		return err
-	}
-	url, peer := "https://"+loopback(clientPort), "http://"+loopback(peerPort)
+	peer := "http://" + loopback(peerPort)
 	etcd, err := c.run(binEtcd, []string{
 		"--name", "local", "--data-dir", filepath.Join(c.dir, "etcd"),
-		"--listen-client-urls", url, "--advertise-client-urls", url,
+		"--listen-client-urls", "unix://" + etcdSocket, "--advertise-client-urls", "unix://" + etcdSocket,
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "local=" + peer,
-		"--cert-file", server.certFile, "--key-file", server.keyFile,
-		"--trusted-ca-file", c.ca.certFile(), "--client-cert-auth",
 		// The data need not survive a power failure, so etcd does not wait for the disk.
 		"--unsafe-no-fsync",
 		"--log-level", "warn",
@@ -49,15 +40,13 @@ func (c *Cluster) startStorage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	probe, err := newClient(url, c.ca, identity)
-	if err != nil {
-		return err
-	}
 	if err := c.writeAPIServerFiles(); err != nil {
 		return err
 	}
-	c.etcdURL = url
-	return await(ctx, "etcd to be healthy", func(ctx context.Context) error { return probe.get(ctx, "/health", nil) }, etcd)
+	return await(ctx, "etcd to listen", func(ctx context.Context) error {
+		_, err := os.Stat(filepath.Join(c.dir, etcdSocket))
+		return err
+	}, etcd)
 }
 
 func (c *Cluster) writeAPIServerFiles() error {
@@ -84,8 +73,7 @@ func (c *Cluster) apiServerArgs() []string {
 		// Without an address the server takes one from the routing table, and ends on a machine without a default
 		// route. This address is reserved for documentation.
 		"--advertise-address", "192.0.2.1",
-		"--etcd-servers", c.etcdURL, "--etcd-cafile", c.ca.certFile(),
-		"--etcd-certfile", c.pki("apiserver-etcd-client.crt"), "--etcd-keyfile", c.pki("apiserver-etcd-client.key"),
+		"--etcd-servers", "unix://" + etcdSocket,
 		"--tls-cert-file", c.pki("apiserver.crt"), "--tls-private-key-file", c.pki("apiserver.key"),
 		"--client-ca-file", c.ca.certFile(), "--token-auth-file", tokenFile(c.dir),
 		"--authorization-mode", "RBAC",
@@ -94,6 +82,8 @@ func (c *Cluster) apiServerArgs() []string {
 		"--service-account-signing-key-file", c.serviceAccountKeyFile(),
 		"--service-cluster-ip-range", serviceRange,
 		"--allow-privileged",
+		// Tests send no more than the server can take. Without its queues a start and a request cost a fifth less.
+		"--enable-priority-and-fairness=false", "--max-requests-inflight", "0", "--max-mutating-requests-inflight", "0",
 		"--requestheader-client-ca-file", c.front.certFile(), "--requestheader-allowed-names", "front-proxy-client",
 		"--requestheader-username-headers", "X-Remote-User", "--requestheader-group-headers", "X-Remote-Group",
 		"--requestheader-extra-headers-prefix", "X-Remote-Extra-",
@@ -118,6 +108,8 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	if running {
 		return errors.New("start kube-apiserver: it runs already")
 	}
+	ctx, cancel := withStartupTimeout(ctx)
+	defer cancel()
 	p, err := c.run(binAPIServer, c.apiServerArgs())
 	if err != nil {
 		return err

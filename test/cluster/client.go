@@ -16,21 +16,18 @@ import (
 
 // client is a plain HTTP client of the API server for the administrator.
 type client struct {
-	base string
-	http *http.Client
+	base  string
+	token string
+	http  *http.Client
 }
 
-func newClient(base string, ca *authority, identity *pair) (*client, error) {
-	cert, err := tls.X509KeyPair(identity.cert, identity.key)
-	if err != nil {
-		return nil, fmt.Errorf("load the client certificate: %w", err)
-	}
+func newClient(base string, ca *authority, token string) *client {
 	roots := x509.NewCertPool()
 	roots.AddCert(ca.cert)
-	return &client{base: base, http: &http.Client{
+	return &client{base: base, token: token, http: &http.Client{
 		Timeout:   10 * time.Second,
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{cert}}},
-	}}, nil
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}},
+	}}
 }
 
 // get reads a path. With a nil target it only checks for status 200.
@@ -58,6 +55,7 @@ func (c *client) do(ctx context.Context, method, path, contentType string, body 
 		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	request.Header.Set("User-Agent", "flyball-cluster")
+	request.Header.Set("Authorization", "Bearer "+c.token)
 	request.Header.Set("Accept", "application/json")
 	if contentType != "" {
 		request.Header.Set("Content-Type", contentType)

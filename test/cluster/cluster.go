@@ -57,11 +57,10 @@ type Cluster struct {
 	ca      *authority
 	caPEM   []byte
 	front   *authority
-	admin   *pair
+	tokens  map[string]string // by user
 	client  *client
 	users   map[string]string
 	port    int // of the API server
-	etcdURL string
 
 	mu        sync.Mutex // guards the fields below
 	processes []*process // in the order of their start
@@ -88,12 +87,16 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	if err := c.prepare(); err != nil {
 		return nil, errors.Join(fmt.Errorf("prepare the cluster: %w", err), c.Stop())
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, startupTimeout, fmt.Errorf("not ready within %s", startupTimeout))
+	ctx, cancel := withStartupTimeout(ctx)
 	defer cancel()
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("start the cluster: %w", err), c.Stop())
 	}
 	return c, nil
+}
+
+func withStartupTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, startupTimeout, fmt.Errorf("not ready within %s", startupTimeout))
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -138,18 +141,16 @@ func (c *Cluster) prepare() error {
 	if c.front, err = newAuthority(pki, "front-proxy-ca"); err != nil {
 		return err
 	}
-	if c.admin, err = c.ca.client("admin", "kubernetes-admin", "system:masters"); err != nil {
+	if c.tokens, err = writeTokens(c.dir); err != nil {
 		return err
 	}
-	if err = writeKubeconfig(c.Kubeconfig(), c.URL(), c.ca, credential{identity: c.admin}); err != nil {
+	if err = writeKubeconfig(c.Kubeconfig(), c.URL(), c.ca, c.tokens[administrator]); err != nil {
 		return err
 	}
-	if c.users, err = writeUsers(c.dir, c.URL(), c.ca); err != nil {
+	if c.users, err = writeUsers(c.dir, c.URL(), c.ca, c.tokens); err != nil {
 		return err
 	}
-	if c.client, err = newClient(c.URL(), c.ca, c.admin); err != nil {
-		return err
-	}
+	c.client = newClient(c.URL(), c.ca, c.tokens[administrator])
 	return c.linkBinaries()
 }
 
@@ -209,8 +210,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	return nil
 }
 
-// Kubeconfig returns the path of the administrator's kubeconfig file, with a
-// client certificate of group system:masters.
+// Kubeconfig returns the path of the administrator's kubeconfig file, with a token of group system:masters.
 func (c *Cluster) Kubeconfig() string { return filepath.Join(c.dir, "admin.kubeconfig") }
 
 // UserKubeconfigs returns, by user name, the paths of the kubeconfig files of Users, each with a token.

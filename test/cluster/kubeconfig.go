@@ -27,24 +27,27 @@ func Users() []User {
 	}
 }
 
-// credential is the authentication in a kubeconfig file: by certificate or by token.
-type credential struct {
-	identity *pair
-	token    string
+// identities returns the users of the cluster's own programs. They have tokens too: the API server would verify the signatures of a client
+// certificate at each request, a twentieth of its work in tests.
+func identities() []User {
+	return []User{
+		{Name: administrator, Groups: []string{"system:masters"}},
+		{Name: "system:" + binControllerManager},
+		{Name: "system:" + binScheduler},
+		{Name: binKWOK, Groups: []string{"system:masters"}},
+		{Name: binMetricsServer, Groups: []string{"system:masters"}},
+		{Name: binVPARecommender, Groups: []string{"system:masters"}},
+	}
 }
 
+// administrator is the user of Cluster.Kubeconfig.
+const administrator = "kubernetes-admin"
+
 // writeKubeconfig writes a self-contained kubeconfig file in JSON, which is valid YAML.
-func writeKubeconfig(file, url string, ca *authority, who credential) error {
+func writeKubeconfig(file, url string, ca *authority, token string) error {
 	caPEM, err := os.ReadFile(ca.certFile())
 	if err != nil {
 		return fmt.Errorf("read the authority for %s: %w", filepath.Base(file), err)
-	}
-	user := map[string]any{"token": who.token}
-	if who.identity != nil {
-		user = map[string]any{
-			"client-certificate-data": base64.StdEncoding.EncodeToString(who.identity.cert),
-			"client-key-data":         base64.StdEncoding.EncodeToString(who.identity.key),
-		}
 	}
 	named := func(key string, value any) []any {
 		return []any{map[string]any{"name": "flyball", key: value}}
@@ -57,7 +60,7 @@ func writeKubeconfig(file, url string, ca *authority, who credential) error {
 			"server":                     url,
 			"certificate-authority-data": base64.StdEncoding.EncodeToString(caPEM),
 		}),
-		"users":    named("user", user),
+		"users":    named("user", map[string]any{"token": token}),
 		"contexts": named("context", map[string]any{"cluster": "flyball", "user": "flyball"}),
 	}
 	raw, err := json.MarshalIndent(config, "", "  ")
@@ -67,23 +70,30 @@ func writeKubeconfig(file, url string, ca *authority, who credential) error {
 	return writeSecret(file, append(raw, '\n'))
 }
 
-// writeUsers writes a token for each user, the API server's token file, and one kubeconfig file per user. It returns
-// the paths of the kubeconfig files by user name.
-func writeUsers(dir, url string, ca *authority) (map[string]string, error) {
+// writeTokens writes the API server's token file, and returns the tokens by user name.
+func writeTokens(dir string) (map[string]string, error) {
+	tokens := map[string]string{}
+	var lines strings.Builder
+	for _, u := range append(Users(), identities()...) {
+		tokens[u.Name] = rand.Text()
+		fmt.Fprintf(&lines, "%s,%s,%s,%q\n", tokens[u.Name], u.Name, u.Name, strings.Join(u.Groups, ","))
+	}
+	return tokens, writeSecret(tokenFile(dir), []byte(lines.String()))
+}
+
+// writeUsers writes one kubeconfig file per user, and returns their paths by user name.
+func writeUsers(dir, url string, ca *authority, tokens map[string]string) (map[string]string, error) {
 	if err := os.MkdirAll(filepath.Join(dir, "users"), 0o755); err != nil {
 		return nil, fmt.Errorf("make the directory of users: %w", err)
 	}
 	files := map[string]string{}
-	var tokens strings.Builder
 	for _, u := range Users() {
-		token := rand.Text()
-		fmt.Fprintf(&tokens, "%s,%s,%s,%q\n", token, u.Name, u.Name, strings.Join(u.Groups, ","))
 		files[u.Name] = filepath.Join(dir, "users", u.Name+".kubeconfig")
-		if err := writeKubeconfig(files[u.Name], url, ca, credential{token: token}); err != nil {
+		if err := writeKubeconfig(files[u.Name], url, ca, tokens[u.Name]); err != nil {
 			return nil, err
 		}
 	}
-	return files, writeSecret(tokenFile(dir), []byte(tokens.String()))
+	return files, nil
 }
 
 func tokenFile(dir string) string { return filepath.Join(dir, "pki", "tokens.csv") }

@@ -34,7 +34,7 @@ func (c *Cluster) startMetrics(ctx context.Context) error {
 
 func (c *Cluster) startMetricsServer(port int) (*process, error) {
 	// metrics-server delegates authentication and authorization, which an administrator may do.
-	kubeconfig, err := c.componentKubeconfig(binMetricsServer, "metrics-server", "system:masters")
+	kubeconfig, err := c.componentKubeconfig(binMetricsServer, binMetricsServer)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (c *Cluster) startRecommender(ctx context.Context) (*process, error) {
 	if err := await(ctx, "the VPA's definitions to be served", served); err != nil {
 		return nil, err
 	}
-	kubeconfig, err := c.componentKubeconfig(binVPARecommender, "vpa-recommender", "system:masters")
+	kubeconfig, err := c.componentKubeconfig(binVPARecommender, binVPARecommender)
 	if err != nil {
 		return nil, err
 	}

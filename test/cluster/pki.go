@@ -61,11 +61,10 @@ func (a *authority) client(file, user string, groups ...string) (*pair, error) {
 	return a.leaf(file, template)
 }
 
-// server issues a certificate for serving on loopback. Clients can use it too, since etcd checks its own certificate
-// both ways.
+// server issues a certificate for serving on loopback.
 func (a *authority) server(file string, names ...string) (*pair, error) {
 	template := certificate(pkix.Name{CommonName: file})
-	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	template.DNSNames = append([]string{"localhost"}, names...)
 	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.ParseIP(serviceIP)}
 	return a.leaf(file, template)

@@ -42,7 +42,7 @@ func (c *Cluster) startWorkloads(ctx context.Context) error {
 }
 
 func (c *Cluster) startControllerManager() (*process, error) {
-	kubeconfig, err := c.componentKubeconfig(binControllerManager, "system:kube-controller-manager")
+	kubeconfig, err := c.componentKubeconfig(binControllerManager, "system:"+binControllerManager)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (c *Cluster) startControllerManager() (*process, error) {
 }
 
 func (c *Cluster) startScheduler() (*process, error) {
-	kubeconfig, err := c.componentKubeconfig(binScheduler, "system:kube-scheduler")
+	kubeconfig, err := c.componentKubeconfig(binScheduler, "system:"+binScheduler)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (c *Cluster) rates() (qps, burst string) {
 
 func (c *Cluster) startKWOK() (*process, error) {
 	// KWOK simulates all kubelets and the volume provisioner.
-	kubeconfig, err := c.componentKubeconfig(binKWOK, "kwok", "system:masters")
+	kubeconfig, err := c.componentKubeconfig(binKWOK, binKWOK)
 	if err != nil {
 		return nil, err
 	}
@@ -193,12 +193,8 @@ func (c *Cluster) checkWorkloads(ctx context.Context) error {
 	return nil
 }
 
-// componentKubeconfig writes the identity of a component and its kubeconfig file.
-func (c *Cluster) componentKubeconfig(component, user string, groups ...string) (string, error) {
-	identity, err := c.ca.client(component, user, groups...)
-	if err != nil {
-		return "", err
-	}
+// componentKubeconfig writes the kubeconfig file of a component with the token of its user.
+func (c *Cluster) componentKubeconfig(component, user string) (string, error) {
 	file := c.pki(component + ".kubeconfig")
-	return file, writeKubeconfig(file, c.URL(), c.ca, credential{identity: identity})
+	return file, writeKubeconfig(file, c.URL(), c.ca, c.tokens[user])
 }

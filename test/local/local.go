@@ -255,7 +255,7 @@ func (c *Cluster) order(ctx context.Context, command string) error {
 }
 
 // orderTimeout is longer than the supervisor's timeout for the start of the API server.
-const orderTimeout = 90 * time.Second
+const orderTimeout = 11 * time.Minute
 
 // StopAPIServer kills the API server: connections break and new ones are refused.
 func (c *Cluster) StopAPIServer() error {

@@ -114,8 +114,6 @@ func execute(ctx context.Context, c *cluster.Cluster, command string) error {
 	case "stop-apiserver":
 		return c.StopAPIServer()
 	case "start-apiserver":
-		ctx, cancel := context.WithTimeout(ctx, time.Minute)
-		defer cancel()
 		return c.StartAPIServer(ctx)
 	default:
 		return fmt.Errorf("unknown command %q; commands are stop-apiserver and start-apiserver", command)
