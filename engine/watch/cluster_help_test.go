@@ -2,6 +2,7 @@ package watch_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -63,20 +64,26 @@ func (f *follower) OnChange(old, new *workload.Object) {
 	f.known[k] = new
 }
 
+// check waits until the callbacks lead to the objects of the store, which has each change before its callback.
 func (f *follower) check(t *testing.T, w *watch.Watch) {
 	t.Helper()
+	await.NoError(t, "the callbacks lead to the objects of the store", func() error {
+		held := make(map[types.NamespacedName]*workload.Object)
+		w.Range(func(o *workload.Object) bool {
+			held[types.NamespacedName{Namespace: o.Namespace, Name: o.Name}] = o
+			return true
+		})
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if diff := cmp.Diff(held, f.known); diff != "" {
+			return errors.New(diff)
+		}
+		return nil
+	})
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, wrong := range f.wrong {
 		t.Error(wrong)
-	}
-	held := make(map[types.NamespacedName]*workload.Object)
-	w.Range(func(o *workload.Object) bool {
-		held[types.NamespacedName{Namespace: o.Namespace, Name: o.Name}] = o
-		return true
-	})
-	if diff := cmp.Diff(held, f.known); diff != "" {
-		t.Errorf("the callbacks lead elsewhere than the store: %s", diff)
 	}
 }
 

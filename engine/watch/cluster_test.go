@@ -2,6 +2,7 @@ package watch_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -19,6 +20,7 @@ import (
 
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/test/await"
 	"flyball.dev/flyball/test/local"
 )
 
@@ -94,11 +96,11 @@ func (w world) deployments(t *testing.T) {
 			return err
 		}
 	})
-	eventually(t, "the last changes arrive", func() bool {
-		o := held.Get("default", name(99))
-		return held.Len() == 475 && o.Fields[0].Raw == "9" && held.Get("default", name(97)).Labels.Get("tier") == "back"
-	})
 	w.same(t, held, f)
+	if got := held.Len(); got != 475 || held.Get("default", name(99)).Fields[0].Raw != "9" ||
+		held.Get("default", name(97)).Labels.Get("tier") != "back" {
+		t.Errorf("%d objects, want 475 with the last changes", got)
+	}
 	if got := held.Stats(); got.Lists != 1 || got.Deleted != 50 || got.Failures != 0 {
 		t.Errorf("stats %+v", got)
 	}
@@ -229,20 +231,18 @@ func (w world) restart(t *testing.T) {
 		eventually(t, "the change arrives", func() bool { return held.Get("default", name(1)).Labels.Get("note") == note })
 		t.Logf("right %s after the API server was back", time.Since(start))
 		w.same(t, held, f)
-		if _, err := held.Err(); err != nil {
-			t.Errorf("an error is left: %v", err)
-		}
+		eventually(t, "no error is left", func() bool { _, err := held.Err(); return err == nil }) // a list can come before the watch is open
 	}
 }
 
-// same compares a watch with the API server's list.
+// same waits until a watch has the API server's list, which nothing changes meanwhile.
 func (w world) same(t *testing.T, held *watch.Watch, f *follower) {
 	t.Helper()
 	listed, err := w.admin.Resource(held.GVR()).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, got := make(map[string]string), make(map[string]string)
+	want := make(map[string]string)
 	for _, o := range listed.Items {
 		count, _, err := unstructured.NestedInt64(o.Object, "spec", "replicas")
 		if err != nil {
@@ -250,13 +250,17 @@ func (w world) same(t *testing.T, held *watch.Watch, f *follower) {
 		}
 		want[o.GetName()] = fmt.Sprint(o.GetResourceVersion(), " ", o.GetUID(), " ", count, " ", o.GetGeneration())
 	}
-	held.Range(func(o *workload.Object) bool {
-		got[o.Name] = fmt.Sprint(o.ResourceVersion, " ", o.UID, " ", o.Fields[0].Raw, " ", o.Generation)
-		return true
+	await.NoError(t, "the watch has the objects of the API server", func() error {
+		got := make(map[string]string)
+		held.Range(func(o *workload.Object) bool {
+			got[o.Name] = fmt.Sprint(o.ResourceVersion, " ", o.UID, " ", o.Fields[0].Raw, " ", o.Generation)
+			return true
+		})
+		if diff := cmp.Diff(want, got); diff != "" {
+			return errors.New(diff)
+		}
+		return nil
 	})
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the API server has something else: %s", diff)
-	}
 	f.check(t, held)
 }
 

@@ -293,9 +293,10 @@ func TestForbiddenErrorIsReportedUntilTheRightIsGranted(t *testing.T) {
 	}
 	close(allowed)
 	waitSynced(t, w)
-	if at, err := w.Err(); err != nil || !at.IsZero() {
-		t.Errorf("an error is left: %v", err)
-	}
+	eventually(t, "no error is left", func() bool { // a list can come before the watch is open
+		at, err := w.Err()
+		return err == nil && at.IsZero()
+	})
 	eventually(t, "the handler is told", func() bool { return heard.stateCalls() > told })
 }
 
