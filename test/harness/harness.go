@@ -147,47 +147,35 @@ func Objects(text []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// AwaitCRDs waits until every CRD is served.
+// AwaitCRDs waits until every version of every CRD is served, which happens shortly after a CRD is reported as established.
 func (e *Env) AwaitCRDs(ctx context.Context) error {
-	return Poll(ctx, Patience, func() error {
-		list := &unstructured.UnstructuredList{}
-		list.SetAPIVersion("apiextensions.k8s.io/v1")
-		list.SetKind("CustomResourceDefinitionList")
-		if err := e.Client.List(ctx, list); err != nil {
-			return err
+	all := &unstructured.UnstructuredList{}
+	all.SetAPIVersion("apiextensions.k8s.io/v1")
+	all.SetKind("CustomResourceDefinitionList")
+	if err := e.Client.List(ctx, all); err != nil {
+		return fmt.Errorf("list the CRDs: %w", err)
+	}
+	for _, crd := range all.Items {
+		if err := e.awaitCRD(ctx, crd); err != nil {
+			return fmt.Errorf("wait for the CRD %s: %w", crd.GetName(), err)
 		}
-		for _, crd := range list.Items {
-			conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
-			established := false
-			for _, c := range conditions {
-				m, _ := c.(map[string]any)
-				established = established || m["type"] == "Established" && m["status"] == "True"
-			}
-			if !established {
-				return fmt.Errorf("the CRD %s is not established", crd.GetName())
-			}
-		}
-		return e.served(ctx, list.Items)
-	})
+	}
+	return nil
 }
 
-// served returns nil once the API server serves every version of some CRDs, which happens shortly after it reports them
-// as established.
-func (e *Env) served(ctx context.Context, crds []unstructured.Unstructured) error {
-	for _, crd := range crds {
-		group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
-		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
-		versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-		for _, v := range versions {
-			version, _ := v.(map[string]any)
-			if version["served"] != true {
-				continue
-			}
-			objects := &metav1.PartialObjectMetadataList{}
-			objects.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: fmt.Sprint(version["name"]), Kind: kind + "List"})
-			if err := e.Client.List(ctx, objects, client.Limit(1)); err != nil {
-				return fmt.Errorf("the CRD %s is not served: %w", crd.GetName(), err)
-			}
+func (e *Env) awaitCRD(ctx context.Context, crd unstructured.Unstructured) error {
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, v := range versions {
+		version, _ := v.(map[string]any)
+		if version["served"] != true {
+			continue
+		}
+		objects := &metav1.PartialObjectMetadataList{}
+		objects.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: fmt.Sprint(version["name"]), Kind: kind + "List"})
+		if err := Poll(ctx, Patience, func() error { return e.Client.List(ctx, objects, client.Limit(1)) }); err != nil {
+			return err
 		}
 	}
 	return nil
