@@ -17,8 +17,10 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -55,8 +57,7 @@ var adapters = []string{
 
 var _ = BeforeSuite(func() {
 	ctx = context.Background()
-	// The objects of a spec stay after the spec, so there has to be room for the pods of all specs.
-	env = suite.Up(ctx, local.Options{Level: local.LevelMetrics, Nodes: 24, With: []string{"prometheus", "promtool"}})
+	env = suite.Up(ctx, local.Options{Level: local.LevelMetrics, Nodes: 12, With: []string{"prometheus", "promtool"}})
 	for _, kind := range []string{"argoproj.io Rollout rollouts v1alpha1", "postgresql.cnpg.io Cluster clusters v1"} {
 		Expect(env.Apply(ctx, openCRD(strings.Fields(kind)))).To(Succeed())
 	}
@@ -68,6 +69,23 @@ var _ = BeforeSuite(func() {
 	realMetrics = usage.Real
 	binary, err = env.Build(ctx, GinkgoT().TempDir())
 	Expect(err).NotTo(HaveOccurred())
+})
+
+// The workloads of a spec go after its managers and policies. Otherwise the autoscaler's controller would look at those of all specs every
+// two seconds, and each measurement would be of all their pods.
+var _ = BeforeEach(func() {
+	DeferCleanup(func() {
+		if CurrentSpecReport().IsInOrderedContainer {
+			return // the next spec uses the same objects
+		}
+		autoscalers, deployments, sets := &autoscalingv2.HorizontalPodAutoscalerList{}, &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}
+		for _, left := range []client.ObjectList{autoscalers, deployments, sets} {
+			Expect(env.Client.List(ctx, left)).To(Succeed())
+			Expect(meta.EachListItem(left, func(obj runtime.Object) error {
+				return client.IgnoreNotFound(env.Client.Delete(ctx, obj.(client.Object), client.PropagationPolicy(metav1.DeletePropagationBackground)))
+			})).To(Succeed())
+		}
+	})
 })
 
 // openCRD returns the CustomResourceDefinition of a kind that accepts any fields, given by group, kind, plural and
