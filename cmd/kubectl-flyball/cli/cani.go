@@ -26,6 +26,7 @@ const (
 type canIVerb struct {
 	*session
 	manifests
+	objectNames
 	when string
 	// halfSeen is true if the verdict could be different because some objects could not be read for lack of rights.
 	halfSeen bool
@@ -54,13 +55,14 @@ Calendar. A pipeline that goes on only after 0 fails closed.`,
 			if len(args) == 0 {
 				return complete.List(complete.Actions, typed), cobra.ShellCompDirectiveNoFileComp
 			}
-			return s.completeObjects(cmd, args, typed)
+			return s.completeObjects(cmd, args[1:], typed)
 		},
 		Annotations: map[string]string{failsUndecided: "true"},
 		RunE:        func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 	}
 	v.addFlags(cmd, "Manifests to judge as if they were applied")
 	cmd.Flags().StringVar(&v.when, "at", "now", "Instant of the change")
+	v.addFlag(cmd)
 	return cmd
 }
 
@@ -78,10 +80,10 @@ func (v *canIVerb) run(ctx context.Context, args []string) error {
 	switch {
 	case len(v.paths) > 0 && len(args) == 0:
 		answers, err = v.judgeManifests(ctx, user, at)
-	case len(v.paths) == 0 && len(args) >= 2:
+	case len(v.paths) == 0 && (len(args) >= 2 || len(args) == 1 && v.selector != ""):
 		answers, err = v.judgeActions(ctx, strings.Split(args[0], ","), args[1:], user, at)
 	default:
-		err = errors.New("give ACTION KIND/NAME, such as rollout deployment/web, or manifests with -f")
+		err = errors.New("give ACTION KIND/NAME, such as rollout deployment/web, ACTION -l LABELS, or manifests with -f")
 	}
 	if err != nil {
 		return err
@@ -97,6 +99,9 @@ func (v *canIVerb) judgeActions(ctx context.Context, actions, objects []string, 
 	error) {
 	changes, err := cani.Actions(actions)
 	if err != nil {
+		return nil, err
+	}
+	if objects, err = v.given(ctx, v.session, objects); err != nil {
 		return nil, err
 	}
 	w, targets, err := v.aroundAll(ctx, objects)

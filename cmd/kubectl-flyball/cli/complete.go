@@ -39,8 +39,11 @@ func words(args []string, typed string, list func(typed string) ([]string, cobra
 	return names, directive
 }
 
-func (s *session) completeObjects(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return s.suggestions().Objects(cmd, typed, nil)
+// completeObjects completes any number of objects.
+func (s *session) completeObjects(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return words(args, typed, func(typed string) ([]string, cobra.ShellCompDirective) {
+		return s.suggestions().Objects(cmd, typed, nil)
+	})
 }
 
 // completePlaces completes any number of objects, namespaces and schedules that can be kept awake.

@@ -14,6 +14,7 @@ import (
 
 type exceptVerb struct {
 	*session
+	objectNames
 	spec       except.ExceptionSpec
 	allow      []string
 	from, span string
@@ -33,7 +34,12 @@ To make an exception takes the verb except besides the right to create the excep
 		Example: "  kubectl flyball except deployment/cart --allow rollout --for 1h --reason \"CVE fix\" --ticket " +
 			"https://tickets.example.com/4711\n  kubectl flyball except deployment/cart --allow delete --for 1h --reason hotfix --for-user " +
 			"alice --dry-run -o yaml\n  kubectl flyball except deployment/cart --allow scale --for 1h --reason hotfix --cluster",
-		Args:              cobra.MinimumNArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if v.selector != "" {
+				return nil
+			}
+			return cobra.MinimumNArgs(1)(cmd, args)
+		},
 		ValidArgsFunction: s.completeObjects,
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 	}
@@ -49,6 +55,7 @@ To make an exception takes the verb except besides the right to create the excep
 	flags.StringSliceVar(&v.spec.Users, "for-user", nil, "Only these users")
 	flags.StringSliceVar(&v.spec.Groups, "for-group", nil, "Only these groups")
 	flags.BoolVar(&v.spec.Cluster, "cluster", false, "Make a ClusterFreezeException, which lifts policies of the cluster too")
+	v.addFlag(cmd)
 	flags.BoolVar(&v.dryRun, "dry-run", false, "Show the effect, and write nothing")
 	return cmd
 }
@@ -65,6 +72,9 @@ func (v *exceptVerb) run(ctx context.Context, args []string) error {
 	v.spec.Namespace = namespace
 	w, err := v.load(ctx, source.Query{Namespace: namespace})
 	if err != nil {
+		return err
+	}
+	if args, err = v.given(ctx, v.session, args); err != nil {
 		return err
 	}
 	if err := v.spec.Select(w, args); err != nil {

@@ -11,6 +11,7 @@ import (
 
 type freezesVerb struct {
 	*session
+	objectNames
 	from, span string
 }
 
@@ -20,20 +21,20 @@ const ics = "ics"
 func newFreezes(s *session) *cobra.Command {
 	v := &freezesVerb{session: s}
 	cmd := &cobra.Command{
-		Use:   "freezes [KIND/NAME]",
+		Use:   "freezes [KIND/NAME...]",
 		Short: "Show which freezes and maintenance windows are in force when, with gaps and overlaps",
-		Long: `Shows the coming weeks: when which freeze, maintenance window and exception is in force, for the namespace, for one object, or
+		Long: `Shows the coming weeks: when which freeze, maintenance window and exception is in force, for the namespace, for some objects, or
 with -A for everything; the gaps in which nothing denies changes; and the times at which several policies do.
 
 -o ics writes the same as a calendar (RFC 5545).`,
 		Example: "  kubectl flyball freezes --for 30d\n  kubectl flyball freezes deployment/web\n  kubectl flyball freezes -A " +
 			"--for 90d -o ics > freezes.ics",
-		Args:              cobra.MaximumNArgs(1),
 		Annotations:       map[string]string{moreFormats: ics},
-		ValidArgsFunction: s.completeTargets,
+		ValidArgsFunction: s.completeObjects,
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 	}
 	v.addAllFlag(cmd)
+	v.addFlag(cmd)
 	cmd.Flags().StringVar(&v.from, "from", "now", "Instant to begin at")
 	cmd.Flags().StringVar(&v.span, "for", "28d", "How long: a span such as 12h or 28d")
 	return cmd
@@ -45,11 +46,15 @@ func (v *freezesVerb) run(ctx context.Context, args []string) error {
 	if o.From, o.To, err = v.between(v.from, v.span); err != nil {
 		return err
 	}
+	if args, err = v.given(ctx, v.session, args); err != nil {
+		return err
+	}
 	var w *source.World
-	if len(args) == 1 {
-		var target source.Target
-		if w, target, err = v.around(ctx, args[0]); err == nil {
-			o.Target = target.Ref
+	if len(args) > 0 {
+		var targets []source.Target
+		w, targets, err = v.aroundAll(ctx, args)
+		for _, target := range targets {
+			o.Targets = append(o.Targets, target.Ref)
 		}
 	} else {
 		w, err = v.load(ctx, source.Query{Namespace: o.Namespace, PoliciesOnly: !v.offline()})
@@ -61,8 +66,10 @@ func (v *freezesVerb) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.Target.Name != "" && memory.Raw(o.Target) == nil {
-		return w.Missing(o.Target)
+	for _, ref := range o.Targets {
+		if memory.Raw(ref) == nil {
+			return w.Missing(ref)
+		}
 	}
 	v.showNotes(w)
 	found := freezes.Of(memory, o)

@@ -153,6 +153,32 @@ func TestNewObjectsAreNoProblem(t *testing.T) {
 	}
 }
 
+// TestNewEditsAreNoProblem checks that an edit without an answer of the manager is a problem only once the manager has had time
+// to look at it.
+func TestNewEditsAreNoProblem(t *testing.T) {
+	const file = `{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {name: nights, generation: 2,
+  creationTimestamp: "2037-01-01T00:00:00Z", managedFields: [{manager: kubectl, operation: Update, apiVersion: flyball.dev/v1alpha1,
+  time: "2037-01-01T12:00:00Z"}, {manager: flyball, operation: Update, subresource: status, time: "2037-01-01T13:00:00Z"}]},
+  spec: {target: {names: [web]}, upscale: "0 8 * * *", downscale: "0 20 * * *"}, status: {observedGeneration: 1,
+  conditions: [{type: Ready, status: "True", reason: Ready, message: "", lastTransitionTime: "2037-01-01T00:00:00Z"}]}}`
+	w, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(file), Namespace: "shop",
+		FlyballNamespace: source.DefaultNamespace}.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory, err := w.Memory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for after, alarms := range map[time.Duration]bool{time.Second: false, time.Minute: true} {
+		at := time.Date(2037, 1, 1, 12, 0, 0, 0, time.UTC).Add(after)
+		listed := overview.Of(memory, overview.Options{At: at, Zone: time.UTC, Live: true}).Policies[0]
+		if (listed.Problem != "") != alarms {
+			t.Errorf("after %s status has the problem %q", after, listed.Problem)
+		}
+	}
+}
+
 // TestAMissingCalendarOfAFreezeIsAProblem: without its only Calendar a freeze denies nothing, and nobody else would say so.
 // A user without the right to list Calendars does not know whether one is missing.
 func TestAMissingCalendarOfAFreezeIsAProblem(t *testing.T) {

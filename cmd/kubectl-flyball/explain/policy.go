@@ -217,12 +217,26 @@ func (s *PolicyStory) Text(w *report.Writer) {
 	}
 }
 
-// stateText returns the state with its reason. For a schedule the reason already begins with the state.
+// Why returns the reason for the state, without the state, its begin and its end.
+func (s *PolicyStory) Why() string {
+	return (&Explanation{zone: s.zone}).local(instant.Beyond(s.Message, s.State, s.Since, s.Until))
+}
+
+// Has reports whether any target has a state, a deciding policy (by) or details, so that a table has the column.
+func (s *PolicyStory) Has(column string) bool {
+	return slices.ContainsFunc(s.Targets, func(t PolicyTarget) bool {
+		switch column {
+		case "state":
+			return t.State != ""
+		case "by":
+			return t.By != ""
+		}
+		return t.Detail()+t.Error != ""
+	})
+}
+
+// stateText returns the state with its begin, its end and its reason.
 func (s *PolicyStory) stateText() string {
-	message := (&Explanation{zone: s.zone}).local(s.Message)
-	if strings.HasPrefix(message, strings.ToLower(s.State)+" ") {
-		return message
-	}
 	text := s.State
 	if !s.Since.IsZero() {
 		text += " since " + instant.Text(s.Since, s.zone)
@@ -230,8 +244,8 @@ func (s *PolicyStory) stateText() string {
 	if !s.Until.IsZero() {
 		text += ", until " + instant.Text(s.Until, s.zone)
 	}
-	if message != "" {
-		text += ": " + message
+	if why := s.Why(); why != "" {
+		text += ": " + why
 	}
 	return text
 }

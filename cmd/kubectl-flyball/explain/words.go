@@ -12,6 +12,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/admit/freezecheck"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/policy/override"
@@ -361,30 +362,63 @@ func (e *Explanation) textFreezes(w *report.Writer) {
 	var rows [][]report.Cell
 	for _, a := range e.Freezes {
 		word, style := cani.Word(a)
-		why := a.Note
-		if !a.Allowed {
-			why = "until " + e.when(a.NextAllowed)
-			if a.NextAllowed.IsZero() {
-				why = "no later time is known"
-			}
-		}
-		for _, d := range a.Denials {
-			why = strings.TrimPrefix(strings.TrimSuffix(fmt.Sprintf("%s, %s: %s", why, d.Policy, d.Reason), ": "), ", ")
-			if d.Doubt != "" {
-				why += ", because of " + d.Doubt
-			}
-			if !d.LetFinish.IsZero() {
-				why += ", controllers may finish roll-outs until " + e.when(d.LetFinish)
-			}
-		}
-		for _, l := range a.Lifts {
-			text := fmt.Sprintf("%s lifts %s", l.Exception, l.Policy)
-			if !a.Allowed {
-				text += " alone"
-			}
-			why = strings.TrimPrefix(why+", "+text, ", ")
-		}
-		rows = append(rows, []report.Cell{{Text: strings.Join(a.Actions, ", ")}, {Text: word, Style: style}, {Text: why}})
+		rows = append(rows, []report.Cell{{Text: strings.Join(a.Actions, ", ")}, {Text: word, Style: style}, {Text: e.whyOf(a)}})
 	}
 	w.Grid("  ", nil, rows)
+}
+
+// Permission is the answer to whether some actions are allowed, with the reason.
+type Permission struct {
+	Actions []string
+	Allowed bool
+	Word    string
+	Why     string
+
+	// Warnings are those of the API server for an allowed change.
+	Warnings []string
+}
+
+// Permissions returns the answers of the freezes. Actions with the same answer are in one Permission.
+func (e *Explanation) Permissions() (all []Permission) {
+	for _, a := range e.Freezes {
+		word, _ := cani.Word(a)
+		next := Permission{Actions: a.Actions, Allowed: a.Allowed, Word: word, Why: e.whyOf(a), Warnings: a.Warnings}
+		i := slices.IndexFunc(all, func(p Permission) bool {
+			return p.Word == next.Word && p.Why == next.Why && slices.Equal(p.Warnings, next.Warnings)
+		})
+		if i < 0 {
+			all = append(all, next)
+			continue
+		}
+		all[i].Actions = slices.Concat(all[i].Actions, next.Actions)
+	}
+	return all
+}
+
+// whyOf returns the reason for an answer of the freezes.
+func (e *Explanation) whyOf(a freezecheck.Answer) string {
+	why := a.Note
+	if !a.Allowed {
+		why = "until " + e.when(a.NextAllowed)
+		if a.NextAllowed.IsZero() {
+			why = "no later time is known"
+		}
+	}
+	for _, d := range a.Denials {
+		why = strings.TrimPrefix(strings.TrimSuffix(fmt.Sprintf("%s, %s: %s", why, d.Policy, d.Reason), ": "), ", ")
+		if d.Doubt != "" {
+			why += ", because of " + d.Doubt
+		}
+		if !d.LetFinish.IsZero() {
+			why += ", controllers may finish roll-outs until " + e.when(d.LetFinish)
+		}
+	}
+	for _, l := range a.Lifts {
+		text := fmt.Sprintf("%s lifts %s", l.Exception, l.Policy)
+		if !a.Allowed {
+			text += " alone"
+		}
+		why = strings.TrimPrefix(why+", "+text, ", ")
+	}
+	return why
 }

@@ -60,8 +60,8 @@ type Span struct {
 type Options struct {
 	From, To time.Time
 	Zone     *time.Location
-	// Target is the object to look at. Namespace is the namespace to look at. If both are empty, everything is included.
-	Target    workload.Ref
+	// Targets are the objects to look at. Namespace is the namespace to look at. If both are empty, everything is included.
+	Targets   []workload.Ref
 	Namespace string
 }
 
@@ -89,10 +89,14 @@ func Of(w *world.Memory, o Options) Agenda {
 }
 
 func (o Options) about() string {
-	if o.Target.Name != "" {
-		return o.Target.String()
+	if len(o.Targets) == 0 {
+		return o.Namespace
 	}
-	return o.Namespace
+	names := make([]string, len(o.Targets))
+	for i, ref := range o.Targets {
+		names[i] = ref.String()
+	}
+	return strings.Join(names, ", ")
 }
 
 // concerned is the common interface of freezes' rules and exceptions.
@@ -103,9 +107,11 @@ type concerned interface {
 
 func (o Options) concerns(w *world.Memory, p concerned) bool {
 	switch {
-	case o.Target.Name != "":
-		obj := w.Object(o.Target)
-		return obj != nil && p.Selects(o.Target.GroupKind, obj, w.Namespace(o.Target.Namespace).Labels)
+	case len(o.Targets) > 0:
+		return slices.ContainsFunc(o.Targets, func(ref workload.Ref) bool {
+			obj := w.Object(ref)
+			return obj != nil && p.Selects(ref.GroupKind, obj, w.Namespace(ref.Namespace).Labels)
+		})
 	case o.Namespace != "":
 		return p.SelectsIn(o.Namespace, w.Namespace(o.Namespace).Labels)
 	}

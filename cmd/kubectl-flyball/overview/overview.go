@@ -172,16 +172,21 @@ func (o Options) unread(p *world.Policy) string {
 	return o.Unread(p)
 }
 
-// lookedAtWithin is the time after the creation of an object in which a manager looks at it.
+// lookedAtWithin is the time after an edit of an object in which a manager looks at it.
 const lookedAtWithin = 15 * time.Second
 
-// IsNew reports whether an object is so new that a manager may not have looked at it yet.
+// IsNew reports whether an object, or the last edit of it, is so new that a manager may not have looked at it yet.
 func IsNew(obj metav1.Object, now time.Time) bool {
-	created := obj.GetCreationTimestamp()
-	return now.Before(created.Add(lookedAtWithin))
+	edited := obj.GetCreationTimestamp().Time
+	for _, writer := range obj.GetManagedFields() {
+		if writer.Subresource == "" && writer.Time != nil && writer.Time.After(edited) {
+			edited = writer.Time.Time
+		}
+	}
+	return now.Before(edited.Add(lookedAtWithin))
 }
 
-// read sets the state of the line from the status that the manager writes. isNew is true if there may be none yet.
+// read sets the state of the line from the status that the manager writes. isNew is true if there may be none of the last edit yet.
 func (p *Policy) read(st *v1alpha1.PolicyStatus, generation int64, isNew bool) {
 	ready := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionReady)
 	switch {
@@ -190,9 +195,9 @@ func (p *Policy) read(st *v1alpha1.PolicyStatus, generation int64, isNew bool) {
 	case ready == nil:
 		p.Problem = "the manager has not looked at it: is it running?"
 		return
-	case st.ObservedGeneration < generation:
+	case st.ObservedGeneration < generation && !isNew:
 		p.Problem = "the manager has not seen the latest edit yet"
-	case ready.Status != metav1.ConditionTrue:
+	case st.ObservedGeneration == generation && ready.Status != metav1.ConditionTrue:
 		p.Problem = ready.Message
 	}
 	p.Targets, p.Failures = st.Targets, st.Failures
@@ -257,6 +262,9 @@ func counterOf(v *decide.Verdict) func(*v1alpha1.TargetCounts) *int32 {
 	}
 }
 
+// Why returns the reason for the state, without the state, its begin and its end.
+func (p Policy) Why() string { return instant.Beyond(p.Message, p.State, p.Since, p.Next) }
+
 // Names implements report.Finding.
 func (v Overview) Names() []string {
 	names := make([]string, len(v.Policies))
@@ -304,7 +312,7 @@ func (v Overview) row(p Policy, wide bool) []report.Cell {
 	}
 	row := append(report.Row(p.id(), p.State, since, next, Counts(p.Targets)), problem)
 	if wide {
-		row = append(row, report.Cell{Text: p.Message})
+		row = append(row, report.Cell{Text: p.Why()})
 	}
 	return row
 }
@@ -326,6 +334,9 @@ func Counts(n *v1alpha1.TargetCounts) string {
 	}
 	if len(parts) == 0 {
 		return fmt.Sprint(n.Total)
+	}
+	if all := strings.Join(parts, ", "); len(parts) == 1 && strings.HasPrefix(all, fmt.Sprintf("%d ", n.Total)) {
+		return all
 	}
 	return fmt.Sprintf("%d: %s", n.Total, strings.Join(parts, ", "))
 }

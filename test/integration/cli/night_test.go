@@ -44,7 +44,7 @@ var _ = Describe("doctor before the first night", func() {
 		ns := suite.Namespace(ctx, env)
 		apply(shop, ns)
 		DeferCleanup(removeNights, ns)
-		Eventually(func() string { return run("", "", "status", "-n", ns).Out }).Should(ContainSubstring("2: 2 awake"))
+		Eventually(func() string { return run("", "", "status", "-n", ns).Out }).Should(ContainSubstring("2 awake"))
 		doctor := func() string {
 			GinkgoHelper()
 			got := run("", "", "doctor", "-n", ns)

@@ -55,7 +55,7 @@ var _ = Describe("Verbs that read", func() {
 		ns = suite.Namespace(ctx, env)
 		apply(shop, ns)
 		DeferCleanup(removeNights, ns)
-		Eventually(func() string { return run("", "", "status", "-n", ns).Out }).Should(ContainSubstring("2: 2 awake"))
+		Eventually(func() string { return run("", "", "status", "-n", ns).Out }).Should(ContainSubstring("2 awake"))
 	})
 
 	It("need no more than the rights to read", func() {

@@ -85,7 +85,7 @@ var _ = Describe("Every verb", func() {
 		ns := suite.Namespace(ctx, env)
 		apply(shop, ns)
 		DeferCleanup(removeNights, ns)
-		Eventually(func() string { return run("", "", "status", "-n", ns).Out }).Should(ContainSubstring("2: 2 awake"))
+		Eventually(func() string { return run("", "", "status", "-n", ns).Out }).Should(ContainSubstring("2 awake"))
 		put := []string{"ui"} // serves until it is stopped; TestUI in cmd/kubectl-flyball/cli tries it
 		for _, a := range everyVerb(ns) {
 			args := append(a.args[:len(a.args):len(a.args)], "-n", ns)

@@ -35,7 +35,7 @@ func TestViewsShowContentWithoutAScript(t *testing.T) {
 		"/policy/Schedule/shop/data-first": {`href="/target/StatefulSet.apps/shop/queue">`},
 		"/health":                          {"policies", "ok"},
 		"/preview":                         {"It applies nothing", "<textarea"},
-		"/target/Deployment.apps/shop/web": {", and decides</span>", "replicas", "refused", "Next changes"},
+		"/target/Deployment.apps/shop/web": {", and decides</span>", "replicas", `<span class="bad">no</span>`, "Next changes"},
 		"/style.css":                       {"prefers-color-scheme: dark"},
 		"/page.js":                         {"EventSource"},
 	} {

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/workload"
+)
+
+// objectNames are the objects that a verb is about: its arguments, or the objects with some labels.
+type objectNames struct{ selector string }
+
+func (n *objectNames) addFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&n.selector, "selector", "l", "", "In place of KIND/NAME: the objects of the namespace with these labels")
+}
+
+// given returns the objects as KIND/NAME. Objects that follow their owners, such as the ReplicaSets of a Deployment, are not among
+// those with the labels. No object with the labels is an error.
+func (n *objectNames) given(ctx context.Context, s *session, args []string) ([]string, error) {
+	if n.selector == "" {
+		return args, nil
+	}
+	if len(args) > 0 {
+		return nil, errors.New("give KIND/NAME or --selector, not both")
+	}
+	chosen, err := labels.Parse(n.selector)
+	if err != nil {
+		return nil, fmt.Errorf("--selector: %w", err)
+	}
+	namespace := s.namespace()
+	w, err := s.read(ctx, source.Query{Namespace: namespace})
+	if err != nil {
+		return nil, err
+	}
+	memory, err := w.Memory()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	memory.EachObject(func(ref workload.Ref) {
+		obj := memory.Object(ref)
+		if ref.Namespace == namespace && chosen.Matches(obj.Labels) && !decide.FollowsOwner(memory, obj) {
+			names = append(names, strings.ToLower(ref.GroupKind.String())+"/"+ref.Name)
+		}
+	})
+	if len(names) == 0 {
+		return nil, fmt.Errorf("no object in namespace %s has the labels %s", namespace, n.selector)
+	}
+	slices.Sort(names)
+	return names, nil
+}
