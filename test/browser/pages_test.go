@@ -83,12 +83,15 @@ var _ = Describe("A browser", func() {
 	})
 
 	It("prints the chart from the first page on, with labels apart and whole names", func() {
-		v := visit("alice", "-n", ns)
-		for _, path := range []string{"/", "/?span=day", "/?span=month", "/savings"} {
+		v := visit("alice", "-n", ns, "--price=cpu=3.1,memory=0.4,currency=EUR")
+		target := "/target/Deployment.apps/" + ns + "/web"
+		for _, path := range []string{"/", "/?span=day", "/?span=month", "/savings", target, "/policy/Schedule/" + ns + "/nights", "/policies"} {
 			v.do(emulation.SetEmulatedMedia().WithMedia("print"), chromedp.EmulateViewport(718, 1047)) // A4 without its margins
 			v.open(path)
-			Expect(eval[float64](v, `document.querySelector(".chart .row:not(.axis)").getBoundingClientRect().bottom`)).To(
+			Expect(eval[float64](v, `document.querySelector(".chart .row:not(.axis)")?.getBoundingClientRect().bottom ?? 0`)).To(
 				BeNumerically("<", 600), path)
+			Expect(eval[float64](v, `Math.max(0, ...[...document.querySelectorAll("table")].map((e) => e.getBoundingClientRect().right))`)).To(
+				BeNumerically("<=", 718), "%s: a table is cut", path)
 			Expect(eval[bool](v, `[...document.querySelectorAll("form, nav")].every((e) => e.getBoundingClientRect().height === 0)`)).To(
 				BeTrue(), path)
 			Expect(eval[bool](v, `[...document.querySelectorAll(".axis .long, .axis .short")].map((e) => e.getBoundingClientRect()).filter((b) =>

@@ -44,10 +44,12 @@ spec: {replicas: 2, selector: {matchLabels: {app: web}}, template: {metadata: {l
 		// texts are the manifests one after the other, and want has a part of the answer to each.
 		texts, want []string
 	}{
-		"status":    {[]string{"status"}, []string{schedule + web, schedule + both, renamed + both}, []string{"1 awake", "2 awake", "Schedule/shop/evenings"}},
-		"targets":   {[]string{"status", "--targets"}, []string{schedule + web, schedule + both}, []string{"1 object,", "Deployment.apps/shop/api"}},
-		"an object": {[]string{"explain", "deployment/web"}, []string{schedule + web, renamed + both}, []string{"shop/nights asks", "shop/evenings asks"}},
-		"a policy":  {[]string{"explain", "schedule/nights"}, []string{schedule + web, schedule + both}, []string{"shop/web", "shop/api"}},
+		"status": {[]string{"status"}, []string{schedule + web, schedule + both, renamed + both},
+			[]string{"1 awake", "2 awake", "Schedule/shop/evenings"}},
+		"targets": {[]string{"status", "--targets"}, []string{schedule + web, schedule + both}, []string{"1 object,", "Deployment.apps/shop/api"}},
+		"an object": {[]string{"explain", "deployment/web"}, []string{schedule + web, renamed + both},
+			[]string{"shop/nights asks", "shop/evenings asks"}},
+		"a policy": {[]string{"explain", "schedule/nights"}, []string{schedule + web, schedule + both}, []string{"shop/web", "shop/api"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

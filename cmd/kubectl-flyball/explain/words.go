@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admit/freezecheck"
+	"flyball.dev/flyball/engine/admission/evaluate"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/policy/override"
@@ -396,7 +396,7 @@ func (e *Explanation) Permissions() (all []Permission) {
 }
 
 // whyOf returns the reason for an answer of the freezes.
-func (e *Explanation) whyOf(a freezecheck.Answer) string {
+func (e *Explanation) whyOf(a evaluate.Answer) string {
 	why := a.Note
 	if !a.Allowed {
 		why = "until " + e.when(a.NextAllowed)

@@ -10,17 +10,21 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/browser/chrome"
@@ -58,15 +62,25 @@ func run(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	env, err := harness.Up(ctx, local.Options{Level: local.LevelWorkloads, Log: os.Stderr})
+	env, err := harness.Up(ctx, local.Options{Level: local.LevelMetrics, Log: os.Stderr})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, env.Cluster.Stop()) }()
+	usage, err := env.ServeUsage(ctx)
+	if err != nil {
+		return err
+	}
+	defer usage.Close()
 	if err := install(ctx, env); err != nil {
 		return err
 	}
-	manager := env.Start(harness.Options{Clock: clocktesting.NewFakeClock(afternoon)})
+	port, err := harness.Port()
+	if err != nil {
+		return err
+	}
+	manager := env.Start(harness.Options{Clock: clocktesting.NewFakeClock(afternoon), Webhook: app.WebhookOptions{Enabled: true,
+		Host: "127.0.0.1", Port: port, URL: fmt.Sprintf("https://127.0.0.1:%d", port), Secret: "flyball-webhook-cert"}})
 	defer func() { err = errors.Join(err, manager.Stop()) }()
 	if err := settle(ctx, env); err != nil {
 		return err
@@ -150,6 +164,10 @@ func install(ctx context.Context, env *harness.Env) error {
 		}
 		for _, obj := range objects {
 			obj.SetNamespace("shop")
+			if name == "hpa" {
+				obj.Object["spec"].(map[string]any)["minReplicas"] = int64(1)
+				obj.Object["spec"].(map[string]any)["metrics"] = measured
+			}
 			if err := env.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner("demo")); err != nil {
 				return fmt.Errorf("apply %s %s: %w", obj.GetKind(), obj.GetName(), err)
 			}
@@ -179,6 +197,10 @@ spec:
   message: {reason: the end of the year}
 `
 
+// measured are metrics that the cluster has, in place of the demo's external ones.
+var measured = []any{map[string]any{"type": "Resource", "resource": map[string]any{"name": "cpu",
+	"target": map[string]any{"type": "AverageValue", "averageValue": "500m"}}}}
+
 // rollOut changes the image of web, so that it has several ReplicaSets.
 func rollOut(ctx context.Context, env *harness.Env) error {
 	for _, image := range []string{"nginx:1.28", "nginx:1.29", "nginx:1.30"} {
@@ -202,7 +224,7 @@ func rollOut(ctx context.Context, env *harness.Env) error {
 	return nil
 }
 
-// settle waits until the manager has counted the targets of each schedule.
+// settle waits until the manager has counted the targets of each schedule, and until the autoscaler has metrics.
 func settle(ctx context.Context, env *harness.Env) error {
 	return harness.Poll(ctx, harness.Patience, func() error {
 		var all v1alpha1.ScheduleList
@@ -213,6 +235,15 @@ func settle(ctx context.Context, env *harness.Env) error {
 			if !meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionReady) || s.Status.Targets == nil {
 				return fmt.Errorf("the schedule %s is not ready", s.Name)
 			}
+		}
+		var hpa autoscalingv2.HorizontalPodAutoscaler
+		if err := env.Client.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "api"}, &hpa); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(hpa.Status.Conditions, func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool {
+			return c.Type == autoscalingv2.ScalingActive && c.Status == corev1.ConditionTrue
+		}) {
+			return fmt.Errorf("the autoscaler has no metrics yet: %v", hpa.Status.Conditions)
 		}
 		return nil
 	})
