@@ -22,7 +22,8 @@ func (l lists) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// TestWatchedAnswersAreRepeatedOnlyWhenTheyChange checks that --watch of each verb prints the answer again only when the answer has changed, until the verb is stopped.
+// TestWatchedAnswersAreRepeatedOnlyWhenTheyChange checks that --watch of each verb prints the answer again only when
+// the answer has changed, until the verb is stopped.
 func TestWatchedAnswersAreRepeatedOnlyWhenTheyChange(t *testing.T) {
 	const schedule = `
 apiVersion: flyball.dev/v1alpha1
@@ -46,7 +47,8 @@ spec: {replicas: 2, selector: {matchLabels: {app: web}}, template: {metadata: {l
 	}{
 		"status": {[]string{"status"}, []string{schedule + web, schedule + both, renamed + both},
 			[]string{"1 awake", "2 awake", "Schedule/shop/evenings"}},
-		"targets": {[]string{"status", "--targets"}, []string{schedule + web, schedule + both}, []string{"1 object,", "Deployment.apps/shop/api"}},
+		"targets": {[]string{"status", "--targets"}, []string{schedule + web, schedule + both},
+			[]string{"1 object,", "Deployment.apps/shop/api"}},
 		"an object": {[]string{"explain", "deployment/web"}, []string{schedule + web, renamed + both},
 			[]string{"shop/nights asks", "shop/evenings asks"}},
 		"a policy": {[]string{"explain", "schedule/nights"}, []string{schedule + web, schedule + both}, []string{"shop/web", "shop/api"}},
