@@ -156,7 +156,7 @@ var _ = Describe("A webhook that fails closed", func() {
 		scene.Known(other, 5)
 		Eventually(underWay.Load).Should(BeZero())
 		judge(hung, "*/*", silent(), "web-00")
-		silence := answered.Load()
+		silence, asked := answered.Load(), time.Now()
 
 		clock.SetTime(scene.Dusk)
 		Eventually(begun.Load).Should(BeNumerically(">=", 4))
@@ -168,6 +168,8 @@ var _ = Describe("A webhook that fails closed", func() {
 		scene.Nightly(third, "nights")
 		Eventually(scene.Sleepers(third)).Should(Equal(1))
 		Eventually(scene.TargetsOf(third, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 1, Asleep: 1}))
-		Expect(answered.Load()).To(Equal(silence), "the others were written only once the webhook's time was over")
+		// On a machine that is so slow that the webhook's time is over by now, the order proves nothing.
+		Expect(answered.Load() == silence || time.Since(asked) >= 30*time.Second).To(BeTrue(),
+			"the others were written only once the webhook's time was over")
 	})
 })

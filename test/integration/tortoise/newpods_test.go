@@ -8,9 +8,11 @@ import (
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -94,6 +96,9 @@ func unhook() {
 var _ = Describe("A Tortoise whose pods are created", func() {
 	It("starts them with the recommended requests and leaves running pods alone, until the policy is deleted", func() {
 		ns, other := web(), web()
+		// To remove replicas would make room in the quota below.
+		Expect(env.Patch(ctx, &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}},
+			`{"spec":{"behavior":{"scaleDown":{"selectPolicy":"Disabled"}}}}`)).To(Succeed())
 		kubelet(ns, nobody)
 		Eventually(asked(ns)).Should(HaveKeyWithValue(own, 5))
 		remember(ns, learnt(ns))
