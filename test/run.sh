@@ -24,8 +24,8 @@ say "local control plane: building what is missing"
 
 # Some hundred test binaries are linked, which takes a third less without symbols and the tables of debuggers. Stack traces need none. Memory is there,
 # and processors are short: garbage is collected a quarter as often as by default. Without paths of this folder, packages built in another
-# one, such as the clone of .ci/run, come from Go's build cache.
-export GOFLAGS="${GOFLAGS:+$GOFLAGS }-trimpath -ldflags=-s" GOGC=${GOGC:-400}
+# one, such as the clone of .ci/run, come from Go's build cache. make lint vets.
+export GOFLAGS="${GOFLAGS:+$GOFLAGS }-trimpath -ldflags=-s -vet=off" GOGC=${GOGC:-400}
 
 # The race detector makes everything many times slower. What it watches is what runs at once: the packages with goroutines of
 # their own, and the manager as a whole in one suite. The pure packages run without it, with every property at full length, and
@@ -36,6 +36,9 @@ concurrent=$(go list ./engine/apply ./engine/controller/... ./engine/inspect ./e
 suites=$(go list ./test/integration/library ./test/integration/adapters ./test/integration/tortoise ./test/integration/failures ./test/integration/outage ./test/integration/freeze ./test/integration/schedules ./test/integration/scaledown \
     ./engine/admission ./test/integration/... ./test/samples/... ./test/deploy/... ./test/monitoring/... ./test/docs/... ./test/local/... ./test/browser ./test/demo \
     ./test/bench ./test/bench/tortoise)
+# One suite runs the manager as a whole under the race detector, and only there.
+raced=flyball.dev/flyball/test/integration/workloads
+suites=$(grep -vxF "$raced" <<<"$suites")
 others=$(go list ./engine/... ./crds/... ./adapters/... ./cmd/... ./docs/... ./schemas/... ./deploy/... ./test/demo/... ./test/bench/... ./test/report ./test/holidays ./test/calendars |
     grep -vxF "$concurrent" | grep -vxF "$suites")
 
@@ -51,8 +54,8 @@ beside() {
     gently -race $concurrent
     # The tests of the local control plane wait most of the time, so the last suite runs beside them. A pipe through which nothing goes
     # fails if either fails, and leaves both open to an interrupt, which the shell keeps from what is started with "&".
-    say "local control plane tests; integration tests of triggers on a real API server, with the race detector"
-    { (cd test/cluster && gently ./... >&3) | gently -race ./test/integration/trigger; } 3>&1
+    say "local control plane tests; integration tests of workloads on a real API server, with the race detector"
+    { (cd test/cluster && gently ./... >&3) | gently -race $raced; } 3>&1
 }
 set -m # a process group of its own, so that it can be interrupted with all that it runs
 (beside) &
@@ -61,7 +64,6 @@ set +m
 trap 'kill -INT -- "-$beside" 2>/dev/null || true; wait; rm -rf "$tools"' EXIT # nothing of it is left running
 
 failed=0
-# Without the race detector kubectl flyball explain is witnessed in the suites of schedules and triggers: see test/integration/witness.
 say "integration tests and samples on a real API server; unit tests run beside them"
 # shellcheck disable=SC2086 # several packages are several words
 tests -timeout 40m -p $(($(nproc) + 2)) $suites || failed=1
