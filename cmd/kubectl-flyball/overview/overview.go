@@ -28,6 +28,8 @@ type Overview struct {
 	Policies []Policy  `json:"policies"`
 
 	zone *time.Location
+	// elsewhere is the number of Cluster policies for other namespaces alone.
+	elsewhere int
 }
 
 // Policy is one line of the list.
@@ -75,8 +77,12 @@ func Of(w *world.Memory, o Options) Overview {
 		o.Judged = CountJudged(w, func(*world.Policy) bool { return true })
 	}
 	w.Policies(func(p *world.Policy) bool {
-		if (o.Keep == nil || o.Keep(p.Object.GetLabels())) && reaches(w, p, o.Namespace) {
+		switch {
+		case o.Keep != nil && !o.Keep(p.Object.GetLabels()):
+		case reaches(w, p, o.Namespace):
 			v.Policies = append(v.Policies, of(w, p, o, decided))
+		default:
+			v.elsewhere++
 		}
 		return true
 	})
@@ -276,7 +282,11 @@ func (v Overview) Names() []string {
 
 // Text implements report.Finding.
 func (v Overview) Text(w *report.Writer) {
-	if len(v.Policies) == 0 {
+	switch {
+	case len(v.Policies) > 0:
+	case v.elsewhere > 0:
+		w.Line("No policy is for this namespace. Cluster policies for others: %d (see -A).", v.elsewhere)
+	default:
 		w.Line("There are no policies here.")
 	}
 	rows := make([][]report.Cell, len(v.Policies))

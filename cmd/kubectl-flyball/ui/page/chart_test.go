@@ -13,6 +13,7 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
 )
 
 // TestTheWeekMarksWeekendsTodayAndNow checks the shades behind the rows, and that an exception has a row with its time.
@@ -83,6 +84,17 @@ func TestReportsAreHeadedByTheirLength(t *testing.T) {
 		_, all := rendered(t, r)
 		if !slices.ContainsFunc(all, func(n *html.Node) bool { return n.Data == "h2" && n.FirstChild.Data == want }) {
 			t.Errorf("the report of %d days has no heading %s", days, want)
+		}
+	}
+}
+
+// TestEachFillOfThePictureExists: the legend has all states, and each has a pattern of its own.
+func TestEachFillOfThePictureExists(t *testing.T) {
+	text, _ := rendered(t, demoReport(t))
+	for _, s := range week.States() {
+		if fill := "fill-" + strings.ReplaceAll(string(s), " ", "-"); !strings.Contains(text, `url(#`+fill+`)`) ||
+			strings.Count(text, `id="`+fill+`"`) != 1 {
+			t.Errorf("the state %q has no fill %s", s, fill)
 		}
 	}
 }

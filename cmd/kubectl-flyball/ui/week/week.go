@@ -34,7 +34,7 @@ const (
 	// Raised means that more of the target runs than its owner asks for.
 	Raised State = "raised"
 	// ByUse means that use decides whether the target is asleep, which is not known in advance.
-	ByUse State = "by use"
+	ByUse State = "asleep if unused"
 	// Mixed means that the targets of a group are in several states.
 	Mixed State = "mixed"
 	// Unknown means that the time has passed and that no record of it is kept.
