@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"time"
 
@@ -36,10 +37,7 @@ func (p *project) nights(ctx context.Context, root string) (_ []*scenario, err e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, env.Cluster.Stop()) }()
-	defer func() {
-		p.stop()
-		_ = os.RemoveAll(p.work)
-	}()
+	defer p.end()
 	if err := p.prepare(ctx, env); err != nil {
 		return nil, err
 	}
@@ -63,6 +61,7 @@ func (p *project) nights(ctx context.Context, root string) (_ []*scenario, err e
 	}
 	defer func() { r.manager.kill() }()
 	r.each(func(s *scenario) error { return r.remember(ctx, s) })
+	r.each(func(s *scenario) error { return r.begin(ctx, s) })
 	for _, night := range []func(context.Context) error{r.killed, r.edited, r.late} {
 		if !slices.ContainsFunc(r.scenarios, func(s *scenario) bool { return s.fault == nil }) {
 			break
@@ -160,15 +159,42 @@ func (r *run) remember(ctx context.Context, s *scenario) error {
 	return err
 }
 
+// begin makes the change before the first night.
+func (r *run) begin(ctx context.Context, s *scenario) error {
+	obj := s.objects[0]
+	body := obj.GetAnnotations()[before]
+	if body == "" {
+		return nil
+	}
+	was := kept(obj)
+	if err := r.env.Patch(ctx, obj.DeepCopy(), body); err != nil {
+		return err
+	}
+	// Until its controller has seen the change, the object looks as settled as before.
+	if err := harness.Poll(ctx, patience, func() error {
+		err := r.env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+		if err == nil && reflect.DeepEqual(was, kept(obj)) {
+			err = errors.New("the controller has not seen the change")
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	return r.remember(ctx, s)
+}
+
 // fall waits until the pods of all objects are gone.
 func (r *run) fall(ctx context.Context, since time.Time) {
 	r.each(func(s *scenario) error {
+		if s.stays() {
+			return nil
+		}
 		return harness.Poll(ctx, patience, func() error {
 			now, err := r.look(ctx, s)
 			switch {
 			case err != nil:
 				return err
-			case now.asleep && now.settled && now.bound > 0 && s.adapter.Spec.Governs == "": // an autoscaler settles without its target
+			case now.asleep && now.settled && now.bound > 0 && !s.leads():
 				s.fail(fmt.Errorf("settled asleep with %d pods", now.bound))
 			case now.asleep && now.settled && now.bound == 0:
 				s.gone = max(s.gone, time.Since(since))
@@ -185,10 +211,15 @@ func (r *run) calm(ctx context.Context) {
 	_ = harness.PollEvery(ctx, 200*time.Millisecond, patience, func() error {
 		r.each(func(s *scenario) error {
 			now, err := r.look(ctx, s)
-			if err == nil && (now.bound > 0 || !now.asleep) {
-				err = fmt.Errorf("%d pods are back, ledger %t", now.bound, now.asleep)
+			switch {
+			case err != nil:
+				return err
+			case s.stays() && (now.able != s.pods || now.asleep):
+				return fmt.Errorf("it does not stay: %d of %d pods, ledger %t", now.able, s.pods, now.asleep)
+			case !s.stays() && (now.bound > 0 || !now.asleep):
+				return fmt.Errorf("%d pods are back, ledger %t", now.bound, now.asleep)
 			}
-			return err
+			return nil
 		})
 		if time.Now().Before(until) {
 			return errors.New("it is night")
@@ -207,7 +238,7 @@ func (r *run) rise(ctx context.Context, since time.Time) {
 				return err
 			case now.asleep:
 				return errors.New("the ledger is still there")
-			case now.settled && now.able < s.pods && s.adapter.Spec.Governs == "":
+			case now.settled && now.able < s.pods && !s.leads():
 				s.fail(fmt.Errorf("settled awake with %d of %d pods", now.able, s.pods))
 			case now.able != s.pods || !now.settled && !s.adapter.Spec.RunsToCompletion:
 				return fmt.Errorf("%d of %d pods, settled %t", now.able, s.pods, now.settled)
@@ -240,7 +271,7 @@ func (r *run) each(do func(*scenario) error) {
 // warn prints the warnings of a scenario.
 func (r *run) warn(s *scenario) {
 	var events corev1.EventList
-	if err := r.env.Client.List(context.Background(), &events, client.InNamespace(s.objects[0].GetNamespace())); err != nil {
+	if err := r.env.Client.List(context.Background(), &events, client.InNamespace(s.namespace)); err != nil {
 		fmt.Fprintln(os.Stderr, "list the events:", err)
 	}
 	for _, e := range events.Items {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,9 +23,19 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
+// Annotations of a manifest's first object.
 const (
-	// edit is the annotation of a manifest with the merge patch that the owner makes in the second night.
+	// edit is the merge patch that the owner makes in the second night.
 	edit = "edit"
+	// before is a merge patch before the first night, once the pods are there. It changes one of the fields of keeps.
+	before = "before"
+	// keeps has the fields of the status that a night must not change, separated by blanks.
+	keeps = "keeps"
+	// stays marks an object that must not sleep.
+	stays = "stays"
+)
+
+const (
 	// hold keeps a simulated pod from becoming ready, and so from ending.
 	hold = "cluster.flyball.dev/hold"
 	// patience is the longest time that controllers have to follow.
@@ -36,21 +47,22 @@ var counters = []string{"deployment.kubernetes.io/revision", "deprecated.daemons
 
 // scenario is a manifest in a namespace of its own. Its first object is of the adapter's kind.
 type scenario struct {
-	file     string
-	adapter  v1alpha1.Adapter
-	compiled *adapter.Adapter
-	objects  []*unstructured.Unstructured
-	owners   [][]byte // what each object's owner wants, as JSON
-	pods     int      // while awake
-	night    int
-	gone     time.Duration // the longest time from the transition
-	ready    time.Duration
-	fault    error // the first
+	file      string
+	namespace string
+	adapter   v1alpha1.Adapter
+	compiled  *adapter.Adapter
+	objects   []*unstructured.Unstructured
+	owners    [][]byte // what each object's owner wants, as JSON
+	pods      int      // while awake
+	night     int
+	gone      time.Duration // the longest time from the transition
+	ready     time.Duration
+	fault     error // the first
 }
 
 // add creates the objects of a manifest, and a schedule of all kinds.
 func (r *run) add(ctx context.Context, file, namespace string) error {
-	s := &scenario{file: file}
+	s := &scenario{file: file, namespace: namespace}
 	text, err := os.ReadFile(filepath.Join(filepath.Dir(file), "..", "adapter.yaml"))
 	if err != nil {
 		return fmt.Errorf("read the adapter: %w", err)
@@ -66,7 +78,9 @@ func (r *run) add(ctx context.Context, file, namespace string) error {
 	if text, err = os.ReadFile(file); err != nil {
 		return fmt.Errorf("read the manifest: %w", err)
 	}
-	text = []byte(os.Expand(string(text), func(string) string { return namespace }))
+	text = []byte(os.Expand(string(text), func(name string) string {
+		return map[string]string{"NAMESPACE": namespace, "PORT": strconv.Itoa(r.project.port), "DIGEST": r.project.digest}[name]
+	}))
 	if s.objects, err = harness.Objects(text); err != nil {
 		return err
 	}
@@ -85,9 +99,21 @@ func (r *run) add(ctx context.Context, file, namespace string) error {
 		}
 	}
 	r.scenarios = append(r.scenarios, s)
+	const nights = `upscale: "0 8 * * *", downscale: "0 20 * * *"`
+	if first := s.objects[0]; first.GetNamespace() == "" {
+		kind := first.GroupVersionKind()
+		return r.env.Apply(ctx, fmt.Appendf(nil, `{apiVersion: flyball.dev/v1alpha1, kind: ClusterSchedule, metadata: {name: %s},
+spec: {%s, target: {kinds: [{group: %s, kind: %s}], names: [%s]}}}`, namespace, nights, kind.Group, kind.Kind, first.GetName()))
+	}
 	return r.env.Apply(ctx, fmt.Appendf(nil, `{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {namespace: %s, name: nights},
-spec: {upscale: "0 8 * * *", downscale: "0 20 * * *"}}`, namespace))
+spec: {%s}}`, namespace, nights))
 }
+
+// stays reports whether the object must not sleep.
+func (s *scenario) stays() bool { return s.objects[0].GetAnnotations()[stays] != "" }
+
+// leads reports whether the pods are of other objects, which have a size of their own. An autoscaler or an owner settles without them.
+func (s *scenario) leads() bool { return s.adapter.Spec.Governs != "" || s.adapter.Spec.Owns != nil }
 
 // seen is the state of a scenario at one moment.
 type seen struct {
@@ -117,7 +143,7 @@ func (r *run) look(ctx context.Context, s *scenario) (seen, error) {
 	}
 	now.settled = s.compiled.Observe(obj).Settled
 	var pods corev1.PodList
-	if err := r.env.Client.List(ctx, &pods, client.InNamespace(target.GetNamespace())); err != nil {
+	if err := r.env.Client.List(ctx, &pods, client.InNamespace(s.namespace)); err != nil {
 		return seen{}, err
 	}
 	for i := range pods.Items {
@@ -137,6 +163,15 @@ func (r *run) look(ctx context.Context, s *scenario) (seen, error) {
 	return now, nil
 }
 
+// kept returns the fields of the status that a night must not change.
+func kept(obj *unstructured.Unstructured) map[string]any {
+	fields := map[string]any{}
+	for _, path := range strings.Fields(obj.GetAnnotations()[keeps]) {
+		fields[path], _, _ = unstructured.NestedFieldNoCopy(obj.Object, strings.Split(path, ".")...)
+	}
+	return fields
+}
+
 // wanted returns the parts of the objects that their owners write.
 func (r *run) wanted(ctx context.Context, s *scenario) (all [][]byte, err error) {
 	for _, obj := range s.objects {
@@ -147,7 +182,7 @@ func (r *run) wanted(ctx context.Context, s *scenario) (all [][]byte, err error)
 		for _, counter := range counters {
 			delete(annotations, counter)
 		}
-		text, err := json.Marshal(map[string]any{"spec": obj.Object["spec"],
+		text, err := json.Marshal(map[string]any{"spec": obj.Object["spec"], "kept": kept(obj),
 			"metadata": map[string]any{"labels": obj.GetLabels(), "annotations": annotations}})
 		if err != nil {
 			return nil, err
