@@ -33,16 +33,17 @@ var joining = []string{"engine/reconcile", "engine/status", "engine/template", "
 	"engine/tuning", "engine/controller", "cmd"}
 
 type listed struct {
-	ImportPath string
-	Dir        string
-	GoFiles    []string
-	Imports    []string
-	Deps       []string
+	ImportPath                string
+	Dir                       string
+	GoFiles                   []string
+	Imports                   []string
+	TestImports, XTestImports []string
+	Deps                      []string
 }
 
 func list(t *testing.T) []listed {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-deps=false", "-json=ImportPath,Dir,GoFiles,Imports,Deps", "../...")
+	cmd := exec.Command("go", "list", "-deps=false", "-json=ImportPath,Dir,GoFiles,Imports,TestImports,XTestImports,Deps", "../...")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
@@ -87,6 +88,29 @@ func TestPurePackagesReachNoClient(t *testing.T) {
 	for _, p := range clientless() {
 		if !seen[p] {
 			t.Errorf("there is no package %s", p)
+		}
+	}
+}
+
+// homes are the libraries that one package alone knows, so that another can take their place.
+var homes = map[string]string{
+	"github.com/tidwall/gjson": "engine/path/rawjson",
+}
+
+func TestLibrariesHaveOneHome(t *testing.T) {
+	found := map[string]bool{}
+	for _, l := range list(t) {
+		for _, library := range slices.Concat(l.Imports, l.TestImports, l.XTestImports) {
+			home, known := homes[library]
+			found[library] = known
+			if known && l.ImportPath != module+home {
+				t.Errorf("%s imports %s, which only %s knows", l.ImportPath, library, home)
+			}
+		}
+	}
+	for library := range homes {
+		if !found[library] {
+			t.Errorf("nothing imports %s", library)
 		}
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -54,7 +54,7 @@ func (r *run) open(spec *v1alpha1.Adapter) (err error) {
 	if r.object, err = yaml.YAMLToJSONStrict(text); err != nil {
 		return fmt.Errorf("decode %s: %w", file, err)
 	}
-	if gjson.GetBytes(r.object, "metadata.resourceVersion").Str == "" {
+	if rawjson.GetBytes(r.object, "metadata.resourceVersion").Str == "" {
 		return fmt.Errorf("%s: its metadata needs resourceVersion: \"1\", because every patch names the version that it was made for", file)
 	}
 	return nil

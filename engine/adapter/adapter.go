@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter/compiled"
 	"flyball.dev/flyball/engine/adapter/ledger"
 	"flyball.dev/flyball/engine/adapter/render"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -90,7 +90,7 @@ func (a *Adapter) AmountFault(obj *workload.Object) string {
 	return ledger.NewView(a.Spec, obj).AmountFault()
 }
 
-// ledgerPath is the gjson path of the ledger.
+// ledgerPath is the path of the ledger.
 var ledgerPath = "metadata.annotations." + strings.ReplaceAll(v1alpha1.AnnotationLedger, ".", `\.`)
 
 // LedgerEditMeans returns the set of actions of an edit of the ledger by a different writer. With such an edit the
@@ -100,7 +100,7 @@ func LedgerEditMeans(before, after []byte) workload.Change {
 	if !bytes.Contains(after, []byte(v1alpha1.AnnotationLedger)) {
 		return 0
 	}
-	if now := gjson.GetBytes(after, ledgerPath).Str; now == "" || now == gjson.GetBytes(before, ledgerPath).Str {
+	if now := rawjson.GetBytes(after, ledgerPath).Str; now == "" || now == rawjson.GetBytes(before, ledgerPath).Str {
 		return 0
 	}
 	return workload.ChangeRollOut | workload.ChangeScale

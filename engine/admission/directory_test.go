@@ -103,7 +103,7 @@ func TestCertificatesFromDirectory(t *testing.T) {
 	active(t) // unreadable files leave the previous certificate in place
 }
 
-// Two replicas get the files of a renewed certificate one after the other, as from two kubelets, during 200 changes a
+// Two replicas get the files of a renewed certificate one after the other, as from two kubelets, during at most 200 changes a
 // second. Every change gets its verdict, and the configuration is not written again.
 func TestJudgeThroughRenewedFiles(t *testing.T) {
 	authority := issuer(t)
@@ -146,7 +146,7 @@ func TestJudgeThroughRenewedFiles(t *testing.T) {
 			return nil
 		})
 	}
-	reach := load.Asked() + 500
+	reach := load.Asked() + 100
 	eventually(t, "much is asked", func() error {
 		if asked := load.Asked(); asked < reach {
 			return fmt.Errorf("%d requests", asked)

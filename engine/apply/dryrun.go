@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/tidwall/gjson"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -74,7 +74,7 @@ func (d *DryRun) Over(resource schema.GroupResource, raw []byte) []byte {
 	if len(d.kept) == 0 {
 		return raw
 	}
-	return d.over(object{resource, gjson.GetBytes(raw, "metadata.namespace").Str, gjson.GetBytes(raw, "metadata.name").Str}, raw)
+	return d.over(object{resource, rawjson.GetBytes(raw, "metadata.namespace").Str, rawjson.GetBytes(raw, "metadata.name").Str}, raw)
 }
 
 // Gone drops the kept change of a deleted object.
@@ -89,11 +89,11 @@ func (d *DryRun) over(key object, raw []byte) []byte {
 	if k == nil {
 		return raw
 	}
-	if k.uid != gjson.GetBytes(raw, "metadata.uid").Str || len(k.lists) > 0 && !reflect.DeepEqual(k.lists, replaced(raw, k.change)) {
+	if k.uid != rawjson.GetBytes(raw, "metadata.uid").Str || len(k.lists) > 0 && !reflect.DeepEqual(k.lists, replaced(raw, k.change)) {
 		delete(d.kept, key)
 		return raw
 	}
-	version := gjson.GetBytes(raw, "metadata.resourceVersion").Str + "+" + strconv.Itoa(k.write)
+	version := rawjson.GetBytes(raw, "metadata.resourceVersion").Str + "+" + strconv.Itoa(k.write)
 	return withVersion(workload.Merged(raw, k.change), version)
 }
 
@@ -149,7 +149,7 @@ func (d *DryRun) keep(key object, raw []byte, version string, patch *workload.Pa
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	after := d.over(key, raw)
-	if gjson.GetBytes(after, "metadata.resourceVersion").Str != version {
+	if rawjson.GetBytes(after, "metadata.resourceVersion").Str != version {
 		return Stale, nil
 	}
 	for p := patch; p != nil; p = p.Next {
@@ -158,7 +158,7 @@ func (d *DryRun) keep(key object, raw []byte, version string, patch *workload.Pa
 			return Failed, err
 		}
 	}
-	after = withVersion(after, gjson.GetBytes(raw, "metadata.resourceVersion").Str)
+	after = withVersion(after, rawjson.GetBytes(raw, "metadata.resourceVersion").Str)
 	change, err := jsonpatch.CreateMergePatch(raw, after)
 	if err != nil {
 		return Failed, err
@@ -168,13 +168,13 @@ func (d *DryRun) keep(key object, raw []byte, version string, patch *workload.Pa
 		delete(d.kept, key)
 		return Applied, nil
 	}
-	d.kept[key] = &kept{uid: gjson.GetBytes(raw, "metadata.uid").Str, write: d.writes, change: change, lists: replaced(raw, change)}
+	d.kept[key] = &kept{uid: rawjson.GetBytes(raw, "metadata.uid").Str, write: d.writes, change: change, lists: replaced(raw, change)}
 	return Applied, nil
 }
 
 // hasLedger reports whether an object has something to restore. Without it, a kept change would only hide later edits.
 func hasLedger(raw []byte) bool {
-	return gjson.GetBytes(raw, "metadata.annotations").Map()[v1alpha1.AnnotationLedger].Exists()
+	return rawjson.GetBytes(raw, "metadata.annotations").Map()[v1alpha1.AnnotationLedger].Exists()
 }
 
 func isPod(r schema.GroupResource) bool { return r == schema.GroupResource{Resource: "pods"} }

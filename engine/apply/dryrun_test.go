@@ -9,13 +9,13 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -78,15 +78,15 @@ func (s *dryScene) write(patch *workload.Patch) apply.Outcome {
 	return got
 }
 
-func (s *dryScene) version() string { return gjson.Get(s.shown, "metadata.resourceVersion").Str }
+func (s *dryScene) version() string { return rawjson.Get(s.shown, "metadata.resourceVersion").Str }
 
 // is checks the shown replicas and image, and whether the resourceVersion is the real one.
 func (s *dryScene) is(replicas int64, image string, isReal bool) {
 	s.Helper()
-	if got := gjson.Get(s.shown, "spec.replicas").Int(); got != replicas {
+	if got := rawjson.Get(s.shown, "spec.replicas").Int(); got != replicas {
 		s.Errorf("%d replicas are shown, want %d", got, replicas)
 	}
-	if got := gjson.Get(s.shown, "spec.template.spec.containers.0.image").Str; got != image {
+	if got := rawjson.Get(s.shown, "spec.template.spec.containers.0.image").Str; got != image {
 		s.Errorf("the image %s is shown, want %s", got, image)
 	}
 	if is := !strings.Contains(s.version(), "+"); is != isReal {

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidwall/gjson"
-
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -120,7 +119,7 @@ func edited(pairs workload.Pairs, field string, edits []adapter.Edit) workload.P
 			delete(all, tokens[2])
 			continue
 		}
-		all[tokens[2]] = gjson.Parse(e.To).String()
+		all[tokens[2]] = rawjson.Parse(e.To).String()
 	}
 	return workload.NewPairs(all)
 }

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
@@ -45,7 +45,7 @@ func named(manifest, name string) string {
 
 // numbers returns the current count and bounds, and whether either object has a ledger.
 func (s *scaled) numbers() (count, low, high int, ledgers bool) {
-	at := func(i int, path string) gjson.Result { return gjson.GetBytes(s.objects[i], path) }
+	at := func(i int, path string) rawjson.Value { return rawjson.GetBytes(s.objects[i], path) }
 	const ledger = `metadata.annotations.flyball\.dev/ledger`
 	return int(at(0, "spec.replicas").Int()), int(at(1, "spec.minReplicas").Int()), int(at(1, "spec.maxReplicas").Int()),
 		at(0, ledger).Exists() || at(1, ledger).Exists()
@@ -90,7 +90,7 @@ func TestCountsStayInsideBoundsAcrossRestartsAndEdits(t *testing.T) {
 				t.Errorf("%s has a ledger", s.name)
 			}
 			for i := range s.objects {
-				if diff := cmp.Diff(gjson.GetBytes(s.first[i], "spec").Value(), gjson.GetBytes(s.objects[i], "spec").Value()); diff != "" {
+				if diff := cmp.Diff(rawjson.GetBytes(s.first[i], "spec").Value(), rawjson.GetBytes(s.objects[i], "spec").Value()); diff != "" {
 					t.Errorf("%s: %s", s.name, diff)
 				}
 			}

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/tidwall/gjson"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/policy"
 )
 
@@ -93,13 +93,13 @@ func TestSizesSetOnceStayInsideBounds(t *testing.T) {
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
-			size = gjson.GetBytes(w.Raw(web), "spec.replicas").Int()
-			bounds := gjson.GetBytes(w.Raw(hpa), "spec")
+			size = rawjson.GetBytes(w.Raw(web), "spec.replicas").Int()
+			bounds := rawjson.GetBytes(w.Raw(hpa), "spec")
 			if size < bounds.Get("minReplicas").Int() || size > bounds.Get("maxReplicas").Int() {
 				t.Fatalf("seed %d: after %s %q it is %d in %s", seed, write.Target.Kind, write.Message, size, bounds.Raw)
 			}
 		}
-		bounds := gjson.GetBytes(w.Raw(hpa), "spec")
+		bounds := rawjson.GetBytes(w.Raw(hpa), "spec")
 		if want := min(max(*values.Replicas, bounds.Get("minReplicas").Int()), bounds.Get("maxReplicas").Int()); size != want {
 			t.Errorf("seed %d: the size is %d, want %d of %d in %s", seed, size, want, *values.Replicas, bounds.Raw)
 		}

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"pgregory.net/rapid"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
@@ -314,7 +314,7 @@ func (c *crew) busy() bool { return len(c.queue)+len(c.decided) > 0 }
 
 // settle makes a Deployment ready.
 func (c *crew) settle(ref workload.Ref) {
-	replicas := gjson.GetBytes(c.Raw(ref), "spec.replicas").Int()
+	replicas := rawjson.GetBytes(c.Raw(ref), "spec.replicas").Int()
 	body := fmt.Sprintf(`{"status":{"observedGeneration":9,"replicas":%[1]d,"updatedReplicas":%[1]d,"availableReplicas":%[1]d}}`, replicas)
 	if _, err := c.Apply(ref, &workload.Patch{Body: []byte(body)}); err != nil {
 		c.t.Fatal(err)

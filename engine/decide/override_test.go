@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -15,6 +14,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/override"
 	"flyball.dev/flyball/engine/workload"
@@ -128,7 +128,7 @@ func TestOverridesBeatSchedulesWithinTheirBounds(t *testing.T) {
 	}
 }
 
-func specOf(object []byte) string { return gjson.GetBytes(object, "spec").Raw }
+func specOf(object []byte) string { return rawjson.GetBytes(object, "spec").Raw }
 
 // writesOf returns the writes from an hour before the evening to 20 hours after, each with its hour after the evening.
 func writesOf(t *testing.T, w decide.Sandbox) (lines []string) {

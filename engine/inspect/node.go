@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 // node is one place in a schema, in flat form: the schema itself, its references and its combinations (allOf).
@@ -12,7 +12,7 @@ type node []part
 
 // part is a JSON object of a node.
 type part struct {
-	gjson.Result
+	rawjson.Value
 	// referred is true for a part that is reached by a reference. Schemas of CustomResourceDefinitions have no
 	// references. A reference leads to a type of the server itself, and there an object without fields (RawExtension,
 	// FieldsV1) is open.
@@ -23,28 +23,28 @@ type part struct {
 func (w walker) node(raw string) node {
 	var n node
 	budget := maxReferences
-	var add func(r gjson.Result, referred bool)
-	add = func(r gjson.Result, referred bool) {
+	var add func(r rawjson.Value, referred bool)
+	add = func(r rawjson.Value, referred bool) {
 		if budget--; budget < 0 || !r.IsObject() {
 			return
 		}
 		n = append(n, part{r, referred})
 		if name, ok := strings.CutPrefix(r.Get(`\$ref`).String(), componentPrefix); ok {
-			add(gjson.Parse(w.components[name]), true)
+			add(rawjson.Parse(w.components[name]), true)
 		}
-		r.Get("allOf").ForEach(func(_, combined gjson.Result) bool {
+		r.Get("allOf").ForEach(func(_, combined rawjson.Value) bool {
 			add(combined, referred)
 			return true
 		})
 	}
-	add(gjson.Parse(raw), false)
+	add(rawjson.Parse(raw), false)
 	return n
 }
 
 // property returns the schema of a named field.
 func (n node) property(name string) (raw string, ok bool) {
 	for _, p := range n {
-		p.Get("properties").ForEach(func(key, value gjson.Result) bool {
+		p.Get("properties").ForEach(func(key, value rawjson.Value) bool {
 			if key.String() == name {
 				raw, ok = value.Raw, true
 			}
@@ -60,7 +60,7 @@ func (n node) property(name string) (raw string, ok bool) {
 func (n node) propertyNames() []string {
 	var names []string
 	for _, p := range n {
-		p.Get("properties").ForEach(func(key, _ gjson.Result) bool {
+		p.Get("properties").ForEach(func(key, _ rawjson.Value) bool {
 			names = append(names, strings.Clone(key.String()))
 			return true
 		})
@@ -122,7 +122,7 @@ func (n node) isOpen() bool {
 		if p.Get("x-kubernetes-preserve-unknown-fields").Bool() || p.Get("x-kubernetes-embedded-resource").Bool() {
 			return true
 		}
-		if v := p.Get("additionalProperties"); v.Type == gjson.True || isEmptyObject(v) {
+		if v := p.Get("additionalProperties"); v.Type == rawjson.True || isEmptyObject(v) {
 			return true
 		}
 		fields = fields || p.Get("properties").Exists()
@@ -160,7 +160,7 @@ func (n node) types() []string {
 	}
 	for _, p := range n {
 		for _, choice := range []string{"oneOf", "anyOf"} {
-			p.Get(choice).ForEach(func(_, branch gjson.Result) bool {
+			p.Get(choice).ForEach(func(_, branch rawjson.Value) bool {
 				add(branch.Get("type").String())
 				return true
 			})
@@ -169,6 +169,6 @@ func (n node) types() []string {
 	return types
 }
 
-func isEmptyObject(r gjson.Result) bool {
+func isEmptyObject(r rawjson.Value) bool {
 	return r.IsObject() && strings.TrimSpace(strings.Trim(strings.TrimSpace(r.Raw), "{}")) == ""
 }

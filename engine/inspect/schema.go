@@ -8,12 +8,12 @@ import (
 	"strings"
 	"weak"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/openapi"
 
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 // Finding is one path missing from the schema or with a wrong type.
@@ -136,7 +136,7 @@ func (c *Inspector) document(ctx context.Context, gv schema.GroupVersion, from o
 	if err != nil {
 		return nil, fmt.Errorf("read the OpenAPI schema of %s: %w", gv, err)
 	}
-	if !gjson.ValidBytes(raw) {
+	if !rawjson.ValidBytes(raw) {
 		return nil, fmt.Errorf("read the OpenAPI schema of %s: the answer is not JSON", gv)
 	}
 	doc = &document{text: string(raw)}

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -33,9 +33,9 @@ const maxReferences = 32
 // of text.
 func readComponents(text string, gvk schema.GroupVersionKind) (components map[string]string, root string) {
 	components = map[string]string{}
-	gjson.Get(text, "components.schemas").ForEach(func(name, value gjson.Result) bool {
+	rawjson.Get(text, "components.schemas").ForEach(func(name, value rawjson.Value) bool {
 		components[name.String()] = value.Raw
-		value.Get("x-kubernetes-group-version-kind").ForEach(func(_, k gjson.Result) bool {
+		value.Get("x-kubernetes-group-version-kind").ForEach(func(_, k rawjson.Value) bool {
 			if k.Get("group").String() == gvk.Group && k.Get("version").String() == gvk.Version && k.Get("kind").String() == gvk.Kind {
 				root = value.Raw
 			}
@@ -49,7 +49,7 @@ func readComponents(text string, gvk schema.GroupVersionKind) (components map[st
 // hasStatus reports whether the document has a status subresource of the kind.
 func hasStatus(text string, gvk schema.GroupVersionKind) bool {
 	found := false
-	gjson.Get(text, "paths").ForEach(func(url, operations gjson.Result) bool {
+	rawjson.Get(text, "paths").ForEach(func(url, operations rawjson.Value) bool {
 		if !strings.HasSuffix(url.String(), "/{name}/status") {
 			return true
 		}

@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/tidwall/gjson"
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 // deployment returns a Deployment as an API server sends it, managed fields included.
@@ -39,7 +39,7 @@ func TestExtractDeployment(t *testing.T) {
 		t.Fatalf("%d values, %v", len(got), err)
 	}
 	for _, text := range deploymentPaths {
-		want := gjson.GetBytes(deployment(t), text[1:]).Raw
+		want := rawjson.GetBytes(deployment(t), text[1:]).Raw
 		if want == "" {
 			want = "<absent>"
 		}
@@ -96,7 +96,7 @@ func BenchmarkGjsonGetMany(b *testing.B) {
 	b.SetBytes(int64(len(doc)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if len(gjson.GetManyBytes(doc, queries...)) != len(queries) {
+		if len(rawjson.GetManyBytes(doc, queries...)) != len(queries) {
 			b.Fatal("values are missing")
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"math/bits"
 )
 
-// The scanner reads JSON text in place. gjson is not used here: one walk must find the end of each value without reading
+// The scanner reads JSON text in place. rawjson is not used here: one walk must find the end of each value without reading
 // it twice, must distinguish a truncated document from a missing key, and must not allocate for strings with escapes
 // that nobody reads.
 

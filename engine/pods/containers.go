@@ -4,9 +4,9 @@ import (
 	"encoding/binary"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -21,9 +21,9 @@ const (
 // containers returns the containers of a pod as elements, including the sidecars among its init containers. An element
 // has the name of a container; its other values are packed into a text. The state of an in-place change, if any, is one
 // more element without a name.
-func (p pods) containers(values []gjson.Result) []workload.Element {
+func (p pods) containers(values []rawjson.Value) []workload.Element {
 	var all []workload.Element
-	add := func(c gjson.Result, statuses gjson.Result, flags int64) {
+	add := func(c rawjson.Value, statuses rawjson.Value, flags int64) {
 		name := c.Get("name").Str
 		flags |= restartFlags(c.Get("resizePolicy"))
 		restarts, killed := restartsOf(name, statuses)
@@ -40,8 +40,8 @@ func (p pods) containers(values []gjson.Result) []workload.Element {
 		}
 		all = append(all, workload.Element{Name: p.interner.String(name), Field: workload.Field{Raw: text}})
 	}
-	values[atContainers].ForEach(func(_, c gjson.Result) bool { add(c, values[atStatuses], 0); return true })
-	values[atInitContainers].ForEach(func(_, c gjson.Result) bool {
+	values[atContainers].ForEach(func(_, c rawjson.Value) bool { add(c, values[atStatuses], 0); return true })
+	values[atInitContainers].ForEach(func(_, c rawjson.Value) bool {
 		if c.Get("restartPolicy").Str == "Always" {
 			add(c, values[atInitStatuses], isSidecar)
 		}
@@ -58,18 +58,18 @@ func (p pods) containers(values []gjson.Result) []workload.Element {
 }
 
 // milliAt and bytesAt return an amount of a container's resources; zero: absent or unreadable.
-func milliAt(c gjson.Result, of string) int64 { return amountAt(c, of).MilliValue() }
+func milliAt(c rawjson.Value, of string) int64 { return amountAt(c, of).MilliValue() }
 
-func bytesAt(c gjson.Result, of string) int64 { return amountAt(c, of).Value() }
+func bytesAt(c rawjson.Value, of string) int64 { return amountAt(c, of).Value() }
 
-func amountAt(c gjson.Result, of string) *resource.Quantity {
+func amountAt(c rawjson.Value, of string) *resource.Quantity {
 	q, _ := workload.ParseQuantity(c.Get("resources." + of).String())
 	return &q
 }
 
 // restartFlags returns the flags for in-place changes with a restart of the container.
-func restartFlags(policies gjson.Result) (flags int64) {
-	policies.ForEach(func(_, p gjson.Result) bool {
+func restartFlags(policies rawjson.Value) (flags int64) {
+	policies.ForEach(func(_, p rawjson.Value) bool {
 		if p.Get("restartPolicy").Str == "RestartContainer" {
 			switch p.Get("resourceName").Str {
 			case "cpu":
@@ -85,8 +85,8 @@ func restartFlags(policies gjson.Result) (flags int64) {
 
 // restartsOf returns the restarts of a container, and the time in seconds since 1970 when it was last killed for lack
 // of memory; zero: never.
-func restartsOf(name string, statuses gjson.Result) (restarts, killed int64) {
-	statuses.ForEach(func(_, s gjson.Result) bool {
+func restartsOf(name string, statuses rawjson.Value) (restarts, killed int64) {
+	statuses.ForEach(func(_, s rawjson.Value) bool {
 		if s.Get("name").Str != name {
 			return true
 		}
@@ -105,7 +105,7 @@ func restartsOf(name string, statuses gjson.Result) (restarts, killed int64) {
 const longestResize = 256
 
 // resizeOf returns the state of the pod's requests in comparison with the template.
-func (p pods) resizeOf(values []gjson.Result) podplan.Resize {
+func (p pods) resizeOf(values []rawjson.Value) podplan.Resize {
 	r := resizeOf(values[atConditions], values[atManaged], p.own)
 	if r.State == podplan.ResizeDone && values[atObserved].Int() > 0 && values[atObserved].Int() < values[atGeneration].Int() {
 		r.State, r.Message = podplan.ResizeInProgress, "its node has not looked at the change yet"
@@ -117,8 +117,8 @@ func (p pods) resizeOf(values []gjson.Result) podplan.Resize {
 
 // resizeOf returns the state of a pod's last in-place change, and the field manager that made it. If several managers have
 // changed the pod, it returns a manager other than Flyball.
-func resizeOf(conditions, managed gjson.Result, own string) (r podplan.Resize) {
-	conditions.ForEach(func(_, c gjson.Result) bool {
+func resizeOf(conditions, managed rawjson.Value, own string) (r podplan.Resize) {
+	conditions.ForEach(func(_, c rawjson.Value) bool {
 		if c.Get("status").Str != "True" {
 			return true
 		}
@@ -141,7 +141,7 @@ func resizeOf(conditions, managed gjson.Result, own string) (r podplan.Resize) {
 		}
 		return true
 	})
-	managed.ForEach(func(_, entry gjson.Result) bool {
+	managed.ForEach(func(_, entry rawjson.Value) bool {
 		if entry.Get("subresource").Str != "resize" || !entry.Get("fieldsV1.f:spec").Exists() {
 			return true
 		}
@@ -155,9 +155,9 @@ func resizeOf(conditions, managed gjson.Result, own string) (r podplan.Resize) {
 
 // supportsResize reports whether the node of a pod supports in-place changes, according to the status of the first
 // running container. Before a container runs this is unknown, and the API server accepts the change.
-func supportsResize(statuses gjson.Result) bool {
+func supportsResize(statuses rawjson.Value) bool {
 	supports := true
-	statuses.ForEach(func(_, s gjson.Result) bool {
+	statuses.ForEach(func(_, s rawjson.Value) bool {
 		running := s.Get("state.running").Exists()
 		if running {
 			supports = s.Get("resources").Exists()

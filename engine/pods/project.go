@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
@@ -49,11 +49,11 @@ func pathsOf(more ...string) *path.Set {
 }
 
 // read walks an object once. The raw values alias the document.
-func read(set *path.Set, raw []byte) ([]gjson.Result, error) {
-	values := make([]gjson.Result, len(set.Paths()))
+func read(set *path.Set, raw []byte) ([]rawjson.Value, error) {
+	values := make([]rawjson.Value, len(set.Paths()))
 	err := set.Extract(raw, func(i int, m path.Match) {
 		if m.Exists() {
-			values[i] = gjson.ParseBytes(m.Raw)
+			values[i] = rawjson.ParseBytes(m.Raw)
 		}
 	})
 	if err == nil && values[atName].Str == "" {
@@ -64,7 +64,7 @@ func read(set *path.Set, raw []byte) ([]gjson.Result, error) {
 
 // object returns an object of the read values. The text in packed is stored in one allocation with the object's own
 // texts. kept is the stored copy of this text.
-func (id identity) object(values []gjson.Result, packed string) (obj *workload.Object, kept string) {
+func (id identity) object(values []rawjson.Value, packed string) (obj *workload.Object, kept string) {
 	name, uid, version := values[atName].Str, values[atUID].Str, values[atVersion].Str
 	own := strings.Join([]string{name, uid, version, packed}, "")
 	n, u := len(name), len(name)+len(uid)
@@ -77,7 +77,7 @@ func (id identity) object(values []gjson.Result, packed string) (obj *workload.O
 }
 
 // instant returns an RFC 3339 text in seconds since 1970; 0: unreadable.
-func instant(v gjson.Result) int64 {
+func instant(v rawjson.Value) int64 {
 	t, err := time.Parse(time.RFC3339, v.Str)
 	if err != nil {
 		return 0
@@ -196,7 +196,7 @@ type facts struct {
 	restarts int64
 }
 
-func factsOf(values []gjson.Result) facts {
+func factsOf(values []rawjson.Value) facts {
 	var f facts
 	switch values[atPhase].Str {
 	case "Running":
@@ -206,14 +206,14 @@ func factsOf(values []gjson.Result) facts {
 	case "Succeeded", "Failed":
 		f.finished = true
 	}
-	values[atConditions].ForEach(func(_, c gjson.Result) bool {
+	values[atConditions].ForEach(func(_, c rawjson.Value) bool {
 		if c.Get("type").Str != "Ready" {
 			return true
 		}
 		f.ready, f.changed = c.Get("status").Str == "True", instant(c.Get("lastTransitionTime"))
 		return false
 	})
-	values[atStatuses].ForEach(func(_, c gjson.Result) bool {
+	values[atStatuses].ForEach(func(_, c rawjson.Value) bool {
 		f.restarts = max(f.restarts, c.Get("restartCount").Int())
 		return true
 	})
@@ -249,11 +249,11 @@ const unknownWriter = "unknown"
 
 // writerOf returns the field manager that owns the cost. Of several managers it does not return Flyball, because
 // Flyball only wrote the same value.
-func (p pods) writerOf(managed gjson.Result) string {
+func (p pods) writerOf(managed rawjson.Value) string {
 	writer := ""
-	managed.ForEach(func(_, entry gjson.Result) bool {
+	managed.ForEach(func(_, entry rawjson.Value) bool {
 		owned := false
-		entry.Get("fieldsV1.f:metadata.f:annotations").ForEach(func(key, _ gjson.Result) bool {
+		entry.Get("fieldsV1.f:metadata.f:annotations").ForEach(func(key, _ rawjson.Value) bool {
 			owned = key.Str == "f:"+podplan.CostAnnotation
 			return !owned
 		})
@@ -296,7 +296,7 @@ func (n nodes) Project(raw []byte) (*workload.Object, error) {
 	}
 	obj, _ := n.object(values, "")
 	kept := map[string]string{}
-	values[atLabels].ForEach(func(key, value gjson.Result) bool {
+	values[atLabels].ForEach(func(key, value rawjson.Value) bool {
 		for _, label := range n.labels {
 			if key.Str == label {
 				kept[n.interner.String(label)] = n.interner.String(value.Str)
@@ -308,7 +308,7 @@ func (n nodes) Project(raw []byte) (*workload.Object, error) {
 	if values[atUnschedulable].Bool() {
 		obj.Fields = append(obj.Fields, workload.Field{Raw: unschedulable})
 	}
-	values[atTaints].ForEach(func(_, taint gjson.Result) bool {
+	values[atTaints].ForEach(func(_, taint rawjson.Value) bool {
 		if key := taint.Get("key").Str; taint.Get("effect").Str != "PreferNoSchedule" || strings.HasPrefix(key, "DeletionCandidate") {
 			obj.Fields = append(obj.Fields, workload.Field{Raw: n.interner.String(key)})
 		}
@@ -324,11 +324,11 @@ type ownerTable struct {
 }
 
 // controller returns the owner reference with controller: true; nil: none.
-func (t *ownerTable) controller(refs gjson.Result) *workload.Owner {
+func (t *ownerTable) controller(refs rawjson.Value) *workload.Owner {
 	var owner *workload.Owner
-	refs.ForEach(func(_, ref gjson.Result) bool {
+	refs.ForEach(func(_, ref rawjson.Value) bool {
 		gv, err := schema.ParseGroupVersion(ref.Get("apiVersion").Str)
-		if ref.Get("controller").Type != gjson.True || err != nil {
+		if ref.Get("controller").Type != rawjson.True || err != nil {
 			return true
 		}
 		owner = t.shared.get(workload.Owner{GroupKind: schema.GroupKind{

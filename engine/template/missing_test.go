@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/template"
 	"flyball.dev/flyball/engine/workload"
@@ -54,7 +54,7 @@ func TestPutBack(t *testing.T) {
 		var got []string
 		for _, e := range edits {
 			got = append(got, e.Pointer+" "+e.From+" -> "+e.To)
-			if now := gjson.GetBytes(after, strings.ReplaceAll(strings.TrimPrefix(e.Pointer, "/"), "/", ".")).Raw; now != e.To {
+			if now := rawjson.GetBytes(after, strings.ReplaceAll(strings.TrimPrefix(e.Pointer, "/"), "/", ".")).Raw; now != e.To {
 				t.Errorf("%s: %s is %s then", test.reason, e.Pointer, now)
 			}
 		}

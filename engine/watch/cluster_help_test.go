@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/await"
@@ -28,7 +28,7 @@ func (p replicas) Project(raw []byte) (*workload.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Fields = []workload.Field{{Raw: gjson.GetBytes(raw, "spec.replicas").Raw}}
+	o.Fields = []workload.Field{{Raw: rawjson.GetBytes(raw, "spec.replicas").Raw}}
 	return o, nil
 }
 

@@ -8,11 +8,12 @@ import (
 	"io"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 // negotiator gives client-go the decoders of a projection. It accepts only JSON, because the projector reads JSON, even
@@ -80,11 +81,11 @@ func (f *frame) Decode(data []byte, _ *schema.GroupVersionKind, into runtime.Obj
 		return e, nil, nil
 	}
 	text := view(data)
-	object := gjson.Get(text, "object")
+	object := rawjson.Get(text, "object")
 	if !object.IsObject() {
 		return nil, nil, errors.New("decode a watch frame: it has no object")
 	}
-	e.Type = strings.Clone(gjson.Get(text, "type").String())
+	e.Type = strings.Clone(rawjson.Get(text, "type").String())
 	e.Object.Raw = data[object.Index : object.Index+len(object.Raw)]
 	f.kind = watch.EventType(e.Type)
 	return e, nil, nil
@@ -171,18 +172,18 @@ func (d document) Decode(raw []byte, _ *schema.GroupVersionKind, into runtime.Ob
 // list passes the items of a list to the projector one by one, out of the answer's text.
 func (d document) list(raw []byte, l *list) error {
 	text := view(raw)
-	// gjson does not validate. Without this check a truncated answer would look like a cluster with fewer objects.
-	if !gjson.Valid(text) {
+	// rawjson does not validate. Without this check a truncated answer would look like a cluster with fewer objects.
+	if !rawjson.Valid(text) {
 		return errors.New("the answer is not valid JSON")
 	}
-	if err := json.Unmarshal([]byte(gjson.Get(text, "metadata").Raw), &l.ListMeta); err != nil {
+	if err := json.Unmarshal([]byte(rawjson.Get(text, "metadata").Raw), &l.ListMeta); err != nil {
 		return fmt.Errorf("field metadata: %w", err)
 	}
-	items := gjson.Get(text, "items")
+	items := rawjson.Get(text, "items")
 	if !items.IsArray() && items.Raw != "null" {
 		return errors.New("field items: the answer has no list of items")
 	}
-	items.ForEach(func(_, value gjson.Result) bool {
+	items.ForEach(func(_, value rawjson.Value) bool {
 		if value.IsObject() {
 			l.Items = append(l.Items, project(d.projector, raw[value.Index:value.Index+len(value.Raw)]))
 		}
@@ -203,15 +204,15 @@ func project(p Projector, raw []byte) runtime.Object {
 	}
 	text := view(raw)
 	r := &rejected{err: err}
-	r.Namespace = strings.Clone(gjson.Get(text, "metadata.namespace").String())
-	r.Name = strings.Clone(gjson.Get(text, "metadata.name").String())
-	r.ResourceVersion = strings.Clone(gjson.Get(text, "metadata.resourceVersion").String())
+	r.Namespace = strings.Clone(rawjson.Get(text, "metadata.namespace").String())
+	r.Name = strings.Clone(rawjson.Get(text, "metadata.name").String())
+	r.ResourceVersion = strings.Clone(rawjson.Get(text, "metadata.resourceVersion").String())
 	return r
 }
 
 func isStatus(raw []byte) bool {
 	text := view(raw)
-	return gjson.Get(text, "kind").String() == "Status" && gjson.Get(text, "apiVersion").String() == "v1"
+	return rawjson.Get(text, "kind").String() == "Status" && rawjson.Get(text, "apiVersion").String() == "v1"
 }
 
 // decodeAs reads a Status or a bookmark: an object with a resourceVersion and perhaps annotations. what names the text

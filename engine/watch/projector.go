@@ -19,7 +19,7 @@ func MetadataProjector(annotationKeys ...string) Projector {
 	return workload.NewMetadata(workload.NewInterner(), annotationKeys...)
 }
 
-// view reads bytes as a text without copying. The text must not outlive the bytes. gjson itself would copy each
+// view reads bytes as a text without copying. The text must not outlive the bytes. rawjson itself would copy each
 // document once more.
 func view(raw []byte) string {
 	return unsafe.String(unsafe.SliceData(raw), len(raw))

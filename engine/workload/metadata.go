@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 // Metadata reads the .metadata of objects: identity, labels, the controlling owner, and the annotations of some keys.
@@ -120,11 +120,11 @@ func (r *MetadataReading) Finish() error {
 
 // pairs reads a JSON object of texts.
 func (r *MetadataReading) pairs(raw []byte) Pairs {
-	object := gjson.ParseBytes(raw)
+	object := rawjson.ParseBytes(raw)
 	n := 0
-	object.ForEach(func(_, _ gjson.Result) bool { n++; return true })
+	object.ForEach(func(_, _ rawjson.Value) bool { n++; return true })
 	pairs := make(Pairs, 0, n)
-	object.ForEach(func(k, v gjson.Result) bool {
+	object.ForEach(func(k, v rawjson.Value) bool {
 		pairs = append(pairs, Pair{r.metadata.interner.String(k.Str), r.metadata.interner.String(v.Str)})
 		return true
 	})
@@ -136,9 +136,9 @@ func (r *MetadataReading) pairs(raw []byte) Pairs {
 func (r *MetadataReading) controller(raw []byte) *Owner {
 	var owner *Owner
 	in := r.metadata.interner
-	gjson.ParseBytes(raw).ForEach(func(_, ref gjson.Result) bool {
+	rawjson.ParseBytes(raw).ForEach(func(_, ref rawjson.Value) bool {
 		gv, err := schema.ParseGroupVersion(ref.Get("apiVersion").Str)
-		if ref.Get("controller").Type != gjson.True || err != nil {
+		if ref.Get("controller").Type != rawjson.True || err != nil {
 			return true
 		}
 		owner = &Owner{GroupKind: schema.GroupKind{Group: in.String(gv.Group), Kind: in.String(ref.Get("kind").Str)},

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"unsafe"
 
-	"github.com/tidwall/gjson"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/types"
+
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 // Patched returns an object after a patch, but not after the patch that follows it. The patch is a merge patch unless its type is JSON
@@ -23,7 +24,7 @@ func Patched(raw []byte, p *Patch) ([]byte, error) {
 		}
 		return ops.Apply(raw)
 	}
-	if !gjson.ValidBytes(p.Body) {
+	if !rawjson.ValidBytes(p.Body) {
 		return nil, fmt.Errorf("the merge patch is not JSON: %.100s", p.Body)
 	}
 	return Merged(raw, p.Body), nil
@@ -69,45 +70,45 @@ func view(raw []byte) string { return unsafe.String(unsafe.SliceData(raw), len(r
 // Merged returns a document after a merge patch of RFC 7396. A simulation of thousands of targets spends most of its time
 // here, so the parts that the patch does not name are copied as text and are not decoded.
 func Merged(raw, patch []byte) []byte {
-	return appendMerged(make([]byte, 0, len(raw)+len(patch)), gjson.Parse(view(raw)), gjson.Parse(view(patch)))
+	return appendMerged(make([]byte, 0, len(raw)+len(patch)), rawjson.Parse(view(raw)), rawjson.Parse(view(patch)))
 }
 
-func appendMerged(out []byte, doc, patch gjson.Result) []byte {
+func appendMerged(out []byte, doc, patch rawjson.Value) []byte {
 	if !patch.IsObject() {
 		return append(out, patch.Raw...)
 	}
-	fields := map[string]gjson.Result{} // the fields of the patch that are still to be merged
-	patch.ForEach(func(key, value gjson.Result) bool {
+	fields := map[string]rawjson.Value{} // the fields of the patch that are still to be merged
+	patch.ForEach(func(key, value rawjson.Value) bool {
 		fields[key.Str] = value
 		return true
 	})
 	out = append(out, '{')
 	empty := len(out)
-	name := func(key gjson.Result) {
+	name := func(key rawjson.Value) {
 		if len(out) > empty {
 			out = append(out, ',')
 		}
 		out = append(append(out, key.Raw...), ':')
 	}
 	if doc.IsObject() {
-		doc.ForEach(func(key, value gjson.Result) bool {
+		doc.ForEach(func(key, value rawjson.Value) bool {
 			edit, edited := fields[key.Str]
 			delete(fields, key.Str)
 			switch {
 			case !edited:
 				name(key)
 				out = append(out, value.Raw...)
-			case edit.Type != gjson.Null:
+			case edit.Type != rawjson.Null:
 				name(key)
 				out = appendMerged(out, value, edit)
 			}
 			return true
 		})
 	}
-	patch.ForEach(func(key, value gjson.Result) bool {
-		if _, missing := fields[key.Str]; missing && value.Type != gjson.Null {
+	patch.ForEach(func(key, value rawjson.Value) bool {
+		if _, missing := fields[key.Str]; missing && value.Type != rawjson.Null {
 			name(key)
-			out = appendMerged(out, gjson.Result{}, value)
+			out = appendMerged(out, rawjson.Value{}, value)
 		}
 		return true
 	})

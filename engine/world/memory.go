@@ -8,13 +8,13 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/policy/selector"
@@ -171,7 +171,7 @@ func (m *Memory) addObject(raw []byte) error {
 	if k == nil {
 		return nil
 	}
-	if !gjson.GetBytes(raw, "metadata.resourceVersion").Exists() { // patches need a resourceVersion
+	if !rawjson.GetBytes(raw, "metadata.resourceVersion").Exists() { // patches need a resourceVersion
 		if raw, err = nextVersion(raw); err != nil {
 			return err
 		}
@@ -333,7 +333,7 @@ func patched(raw []byte, p *workload.Patch) ([]byte, error) {
 // nextVersion increments the resourceVersion of an object that a patch has just made. It does so in place if possible: parsing or copying
 // the object again would take as long as the patch.
 func nextVersion(raw []byte) ([]byte, error) {
-	found := gjson.GetBytes(raw, "metadata.resourceVersion")
+	found := rawjson.GetBytes(raw, "metadata.resourceVersion")
 	version, _ := strconv.ParseInt(found.Str, 10, 64) // an unparsable version starts at zero again
 	next := fmt.Appendf(nil, "%q", strconv.FormatInt(version+1, 10))
 	switch {

@@ -4,12 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -26,10 +26,10 @@ func TestSimulationOfManifestsWithoutAResourceVersion(t *testing.T) {
 	}
 	m.EachObject(func(ref workload.Ref) {
 		raw := m.Raw(ref)
-		if gjson.GetBytes(raw, "metadata.resourceVersion").Str != "2" {
-			t.Errorf("%s is at version %q after its first write", ref, gjson.GetBytes(raw, "metadata.resourceVersion").Str)
+		if rawjson.GetBytes(raw, "metadata.resourceVersion").Str != "2" {
+			t.Errorf("%s is at version %q after its first write", ref, rawjson.GetBytes(raw, "metadata.resourceVersion").Str)
 		}
-		if gjson.GetBytes(raw, "spec.replicas").Int()+gjson.GetBytes(raw, "spec.nodeSets.0.count").Int() > 1 {
+		if rawjson.GetBytes(raw, "spec.replicas").Int()+rawjson.GetBytes(raw, "spec.nodeSets.0.count").Int() > 1 {
 			t.Errorf("%s is awake: %s", ref, raw)
 		}
 	})

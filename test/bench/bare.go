@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
 
 	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -50,7 +50,7 @@ func (s *stage) listTargets(ctx context.Context) ([]*workload.Object, error) {
 		if err != nil {
 			return nil, fmt.Errorf("list the Deployments of %s: %w", namespaceName(i), err)
 		}
-		gjson.GetBytes(raw, "items").ForEach(func(_, item gjson.Result) bool {
+		rawjson.GetBytes(raw, "items").ForEach(func(_, item rawjson.Value) bool {
 			var obj *workload.Object
 			if obj, err = s.adapter.Project([]byte(item.Raw)); err == nil {
 				all = append(all, obj)

@@ -15,7 +15,6 @@ import (
 
 	"github.com/go-logr/logr"
 	dto "github.com/prometheus/client_model/go"
-	"github.com/tidwall/gjson"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +30,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admission/register"
 	"flyball.dev/flyball/engine/admission/review"
+	"flyball.dev/flyball/engine/path/rawjson"
 
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/policy/kinds"
@@ -144,7 +144,7 @@ func sameForAll(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = fmt.Fprintf(w,
 		`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":%q,"allowed":true,"patchType":"JSONPatch","patch":%q}}`,
-		gjson.GetBytes(body, "request.uid").Str, base64.StdEncoding.EncodeToString([]byte(fixedPatch)))
+		rawjson.GetBytes(body, "request.uid").Str, base64.StdEncoding.EncodeToString([]byte(fixedPatch)))
 }
 
 // sayMutated prints the time of our webhook as the API server measures it. This time includes sending the review,

@@ -16,8 +16,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/tidwall/gjson"
 	"k8s.io/client-go/rest"
+
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 // traffic observes the requests of a manager in this process.
@@ -199,7 +200,7 @@ func (s *stream) Read(p []byte) (int, error) {
 		if !whole {
 			break
 		}
-		s.seen = max(s.seen, number(gjson.GetBytes(line, "object.metadata.resourceVersion").Str))
+		s.seen = max(s.seen, number(rawjson.GetBytes(line, "object.metadata.resourceVersion").Str))
 		s.rest = append(s.rest[:0], rest...)
 	}
 	return n, err
@@ -260,7 +261,7 @@ func newestOf(ctx context.Context, client *http.Client, list string) (newest uin
 	if answer.StatusCode != http.StatusOK {
 		return 0, nil // the kind is not served, or its server is away: there is nothing to see
 	}
-	gjson.GetBytes(raw, "items.#.metadata.resourceVersion").ForEach(func(_, v gjson.Result) bool {
+	rawjson.GetBytes(raw, "items.#.metadata.resourceVersion").ForEach(func(_, v rawjson.Value) bool {
 		newest = max(newest, number(v.Str))
 		return true
 	})

@@ -7,12 +7,12 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/draft"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 func newAdapter(s *session) *cobra.Command {
@@ -70,7 +70,7 @@ func (s *session) definitions(ctx context.Context, files []string) ([][]byte, er
 		if err != nil {
 			return nil, err
 		}
-		return slices.DeleteFunc(m.Others, func(raw []byte) bool { return gjson.GetBytes(raw, "kind").Str != "CustomResourceDefinition" }), nil
+		return slices.DeleteFunc(m.Others, func(raw []byte) bool { return rawjson.GetBytes(raw, "kind").Str != "CustomResourceDefinition" }), nil
 	}
 	cluster, err := s.cluster()
 	if err != nil {
@@ -190,7 +190,7 @@ func (s *session) objectFor(ctx context.Context, a *v1alpha1.Adapter, arg string
 			return nil, err
 		}
 		for _, raw := range m.Others {
-			if gjson.GetBytes(raw, "kind").Str == a.Spec.Target.Kind && gjson.GetBytes(raw, "metadata.name").Str == name {
+			if rawjson.GetBytes(raw, "kind").Str == a.Spec.Target.Kind && rawjson.GetBytes(raw, "metadata.name").Str == name {
 				return raw, nil
 			}
 		}

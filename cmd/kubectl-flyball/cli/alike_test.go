@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 // recordedCluster has 60 objects as an API server lists them, with the children of Deployments, CronJobs and autoscalers.
@@ -70,14 +70,14 @@ func pagesOf(t *testing.T, now time.Time, args ...string) func(path string) stri
 // Savings, against numbers made by hand.
 func TestAllVerbsAndPagesGiveTheSameNumbers(t *testing.T) {
 	noon, end := time.Date(2037, 5, 13, 12, 0, 0, 0, time.UTC), time.Date(2037, 5, 20, 0, 0, 0, 0, time.UTC)
-	asked := func(args ...string) gjson.Result {
+	asked := func(args ...string) rawjson.Value {
 		t.Helper()
 		got := outcomeAt(t, noon, "", append(args, "--offline", recordedCluster, "-A", "-o", "json")...)
 		_, text, found := strings.Cut(got, "--- standard output\n")
 		if !found {
 			t.Fatal(got)
 		}
-		return gjson.Parse(text)
+		return rawjson.Parse(text)
 	}
 	// From 20:00 to 08:00 are 76 hours of these days. The Override keeps web of shop-dev awake in the first four of them.
 	want := map[string]float64{"targets": 13, "changed": 13,
@@ -93,7 +93,7 @@ func TestAllVerbsAndPagesGiveTheSameNumbers(t *testing.T) {
 	}
 	from, span := "--from="+noon.Format(time.RFC3339), fmt.Sprintf("--for=%ds", int(end.Sub(noon).Seconds()))
 	report := asked("report", from, span)
-	for where, totals := range map[string]gjson.Result{"plan": asked("plan", from, span).Get("totals"), "report": report.Get("week.totals")} {
+	for where, totals := range map[string]rawjson.Value{"plan": asked("plan", from, span).Get("totals"), "report": report.Get("week.totals")} {
 		same(where, "targets", totals.Get("targets").Num, want["targets"])
 		same(where, "changed", totals.Get("changed").Num, want["changed"])
 		same(where, "hours", totals.Get("replicaHours").Num, want["hours"])

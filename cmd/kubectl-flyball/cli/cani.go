@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/tidwall/gjson"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cani"
 	"flyball.dev/flyball/cmd/kubectl-flyball/complete"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/admission/evaluate"
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 // These are the exit codes of can-i.
@@ -139,7 +139,7 @@ func (v *canIVerb) judgeManifests(ctx context.Context, user evaluate.User, at ti
 	worlds := map[string]*source.World{}
 	var answers []evaluate.Answer
 	for _, raw := range m.Others {
-		at0 := cmp.Or(gjson.GetBytes(raw, "metadata.namespace").Str, namespace)
+		at0 := cmp.Or(rawjson.GetBytes(raw, "metadata.namespace").Str, namespace)
 		if courts[at0] == nil {
 			if worlds[at0], err = v.worldOf(ctx, at0, m); err != nil {
 				return nil, err

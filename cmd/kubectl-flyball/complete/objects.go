@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 // Objects suggests KIND/ first and, after the slash, names. It suggests targets, and the objects that the function more
@@ -62,8 +62,8 @@ func (s Session) Objects(cmd *cobra.Command, typed string, more func(w *source.W
 	}
 	var all []string
 	for _, raw := range w.Objects {
-		if gjson.GetBytes(raw, "kind").Str == k.Kind {
-			all = append(all, kind+"/"+gjson.GetBytes(raw, "metadata.name").Str)
+		if rawjson.GetBytes(raw, "kind").Str == k.Kind {
+			all = append(all, kind+"/"+rawjson.GetBytes(raw, "metadata.name").Str)
 		}
 	}
 	return all, none

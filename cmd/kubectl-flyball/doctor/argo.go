@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -25,7 +25,7 @@ type Settings struct {
 type argoRule struct {
 	group, kind, name, namespace string
 	// body has jsonPointers, jqPathExpressions and managedFieldsManagers.
-	body gjson.Result
+	body rawjson.Value
 	// isSetting is true for a rule of argocd-cm. Argo CD reads managedFieldsManagers of such a rule only for a whole name
 	// of a kind, or for all kinds.
 	isSetting bool
@@ -33,7 +33,7 @@ type argoRule struct {
 
 // argoLeaves is leaves for an Application. It evaluates neither jqPathExpressions nor patterns with braces.
 func (a applier) argoLeaves(o applied, pointers []string) (leaves bool, unsure string) {
-	if a.root.Get("metadata.annotations."+gjson.Escape("argocd.argoproj.io/skip-reconcile")).Str == "true" {
+	if a.root.Get("metadata.annotations."+rawjson.Escape("argocd.argoproj.io/skip-reconcile")).Str == "true" {
 		return true, ""
 	}
 	if !a.respects() {
@@ -76,7 +76,7 @@ func (a applier) isManual() bool {
 		return false
 	}
 	automated := a.root.Get("spec.syncPolicy.automated")
-	return !automated.IsObject() || automated.Get("enabled").Type == gjson.False
+	return !automated.IsObject() || automated.Get("enabled").Type == rawjson.False
 }
 
 // rules returns the rules of an Application, and the rules of argocd-cm for all Applications.
@@ -92,7 +92,7 @@ func (a applier) rules() (all []argoRule) {
 		}
 		all = append(all, rule)
 	}
-	gjson.GetBytes(a.settings.ConfigMap, "data").ForEach(func(key, value gjson.Result) bool {
+	rawjson.GetBytes(a.settings.ConfigMap, "data").ForEach(func(key, value rawjson.Value) bool {
 		kind, isRule := strings.CutPrefix(key.Str, "resource.customizations.ignoreDifferences.")
 		switch {
 		case kind == "all" && isRule:
@@ -100,7 +100,7 @@ func (a applier) rules() (all []argoRule) {
 		case isRule:
 			add(strings.SplitN(kind, "_", 2), value.Str)
 		case key.Str == "resource.customizations":
-			parseYAML(value.Str).ForEach(func(kind, rules gjson.Result) bool {
+			parseYAML(value.Str).ForEach(func(kind, rules rawjson.Value) bool {
 				add(strings.SplitN(kind.Str, "/", 2), rules.Get("ignoreDifferences").Str)
 				return true
 			})
@@ -111,12 +111,12 @@ func (a applier) rules() (all []argoRule) {
 }
 
 // parseYAML returns a YAML text as JSON. For an unreadable text it returns nothing: Argo CD then refuses all settings.
-func parseYAML(text string) gjson.Result {
+func parseYAML(text string) rawjson.Value {
 	raw, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
-		return gjson.Result{}
+		return rawjson.Value{}
 	}
-	return gjson.ParseBytes(raw)
+	return rawjson.ParseBytes(raw)
 }
 
 // selects reports whether a rule is about an object.

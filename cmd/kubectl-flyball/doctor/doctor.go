@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,6 +19,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/targets"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/workload"
@@ -261,7 +261,7 @@ var rivalMarks = map[string]string{
 func (c *Checkup) rivals(w *source.World) {
 	var findings []string
 	for _, raw := range w.Objects {
-		root := gjson.ParseBytes(raw)
+		root := rawjson.ParseBytes(raw)
 		if root.Get("metadata.ownerReferences.#(controller==true)").Exists() {
 			continue
 		}
@@ -275,9 +275,9 @@ func (c *Checkup) rivals(w *source.World) {
 }
 
 // marksOf returns an object's annotations of other tools, by tool.
-func marksOf(root gjson.Result) map[string][]string {
+func marksOf(root rawjson.Value) map[string][]string {
 	marks := map[string][]string{}
-	root.Get("metadata.annotations").ForEach(func(key, _ gjson.Result) bool {
+	root.Get("metadata.annotations").ForEach(func(key, _ rawjson.Value) bool {
 		for mark, tool := range rivalMarks {
 			if strings.HasPrefix(key.Str, mark) {
 				marks[tool] = append(marks[tool], key.Str)

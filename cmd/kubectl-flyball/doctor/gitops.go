@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidwall/gjson"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -44,7 +44,7 @@ const lookahead = 8 * 24 * time.Hour
 // applied is an object that a GitOps tool applies.
 type applied struct {
 	ref  workload.Ref
-	root gjson.Result
+	root rawjson.Value
 	// by is the object of the GitOps tool. If it is an Application, its namespace may be unknown.
 	by workload.Ref
 }
@@ -89,9 +89,9 @@ func (c *Checkup) addConflicts(all []*conflict, why string) {
 
 // applierOf returns the object of the GitOps tool that applies an object. It ignores marks that were copied from
 // another object, as on a ReplicaSet.
-func applierOf(root gjson.Result) (workload.Ref, bool) {
+func applierOf(root rawjson.Value) (workload.Ref, bool) {
 	mark := func(kind, key string) string {
-		return root.Get("metadata." + kind + "." + gjson.Escape(key)).Str
+		return root.Get("metadata." + kind + "." + rawjson.Escape(key)).Str
 	}
 	if root.Get("metadata.ownerReferences.#(controller==true)").Exists() {
 		return workload.Ref{}, false
@@ -119,8 +119,8 @@ func applierOf(root gjson.Result) (workload.Ref, bool) {
 // isArgo reports whether the field manager of the given name is Argo CD.
 func isArgo(manager string) bool { return strings.HasPrefix(manager, "argocd-") }
 
-func isManagedBy(root gjson.Result, is func(manager string) bool) bool {
-	return slices.ContainsFunc(root.Get("metadata.managedFields").Array(), func(e gjson.Result) bool { return is(e.Get("manager").Str) })
+func isManagedBy(root rawjson.Value, is func(manager string) bool) bool {
+	return slices.ContainsFunc(root.Get("metadata.managedFields").Array(), func(e rawjson.Value) bool { return is(e.Get("manager").Str) })
 }
 
 // declares reports whether the GitOps tool applies the field at a JSON pointer. The managed fields of the object show
@@ -135,16 +135,16 @@ func (o applied) declares(pointer string) bool {
 	if is == nil {
 		return false
 	}
-	last := o.root.Get("metadata.annotations." + gjson.Escape(corev1.LastAppliedConfigAnnotation)).Str
+	last := o.root.Get("metadata.annotations." + rawjson.Escape(corev1.LastAppliedConfigAnnotation)).Str
 	isLast := o.by.GroupKind == applicationKind && last != ""
-	return isLast && at(gjson.Parse(last), pointer).Exists() || o.isOwned(pointer, func(e gjson.Result) bool {
+	return isLast && at(rawjson.Parse(last), pointer).Exists() || o.isOwned(pointer, func(e rawjson.Value) bool {
 		return is(e.Get("manager").Str) && (!isLast || e.Get("operation").Str == "Apply")
 	})
 }
 
 // isOwned reports whether a field manager owns the field at a JSON pointer, of the entries for which by returns true.
-func (o applied) isOwned(pointer string, by func(entry gjson.Result) bool) bool {
-	return slices.ContainsFunc(o.root.Get("metadata.managedFields").Array(), func(e gjson.Result) bool {
+func (o applied) isOwned(pointer string, by func(entry rawjson.Value) bool) bool {
+	return slices.ContainsFunc(o.root.Get("metadata.managedFields").Array(), func(e rawjson.Value) bool {
 		fields := e.Get("fieldsV1")
 		return by(e) && fields.IsObject() && workload.OwnsField([]byte(fields.Raw), pointer)
 	})
@@ -155,14 +155,14 @@ func (o applied) isOwned(pointer string, by func(entry gjson.Result) bool) bool 
 func (a applier) mayDeclare(o applied, pointer string) bool {
 	id := fmt.Sprintf("%s_%s_%s_%s", o.ref.Namespace, o.ref.Name, o.ref.Group, o.ref.Kind)
 	return o.by.GroupKind == helmReleaseKind && a.root.Get("spec.driftDetection.mode").Str == "enabled" &&
-		slices.ContainsFunc(a.root.Get("status.inventory.entries").Array(), func(e gjson.Result) bool { return e.Get("id").Str == id }) &&
-		!o.isOwned(pointer, func(e gjson.Result) bool { return e.Get("manager").Str != workload.FieldManager })
+		slices.ContainsFunc(a.root.Get("status.inventory.entries").Array(), func(e rawjson.Value) bool { return e.Get("id").Str == id }) &&
+		!o.isOwned(pointer, func(e rawjson.Value) bool { return e.Get("manager").Str != workload.FieldManager })
 }
 
 // at returns the value at a JSON pointer.
-func at(value gjson.Result, pointer string) gjson.Result {
+func at(value rawjson.Value, pointer string) rawjson.Value {
 	for _, token := range path.Pointer(pointer).Tokens() {
-		value = value.Get(gjson.Escape(token))
+		value = value.Get(rawjson.Escape(token))
 	}
 	return value
 }
@@ -170,7 +170,7 @@ func at(value gjson.Result, pointer string) gjson.Result {
 // applier is an object of a GitOps tool. root is the object in the cluster. settings are the settings of Argo CD in the
 // namespace of an Application.
 type applier struct {
-	root     gjson.Result
+	root     rawjson.Value
 	settings Settings
 }
 
@@ -179,7 +179,7 @@ func (t GitOps) find(by workload.Ref) (found applier, ok bool) {
 	for _, raw := range t.Appliers {
 		ref := source.RefOf(raw)
 		if ref.GroupKind == by.GroupKind && ref.Name == by.Name && (by.Namespace == "" || ref.Namespace == by.Namespace) {
-			return applier{gjson.ParseBytes(raw), t.Settings[ref.Namespace]}, true
+			return applier{rawjson.ParseBytes(raw), t.Settings[ref.Namespace]}, true
 		}
 	}
 	return applier{}, false
@@ -212,8 +212,8 @@ func (a applier) leaves(o applied, pointers []string) (leaves bool, unsure strin
 // isAppliedOnce reports whether an annotation or a label of the object keeps Flux from applying the object again.
 func (o applied) isAppliedOnce() bool {
 	for _, from := range []string{"metadata.annotations.", "metadata.labels."} {
-		policy := o.root.Get(from + gjson.Escape(kustomizationKind.Group+"/ssa")).Str
-		reconcile := o.root.Get(from + gjson.Escape(kustomizationKind.Group+"/reconcile")).Str
+		policy := o.root.Get(from + rawjson.Escape(kustomizationKind.Group+"/ssa")).Str
+		reconcile := o.root.Get(from + rawjson.Escape(kustomizationKind.Group+"/reconcile")).Str
 		if strings.EqualFold(policy, "IfNotPresent") || strings.EqualFold(policy, "Ignore") || strings.EqualFold(reconcile, "disabled") {
 			return true
 		}
@@ -222,7 +222,7 @@ func (o applied) isAppliedOnce() bool {
 }
 
 // fluxIgnores reports whether rules of Flux ignore every given field of an object, or a field above it.
-func fluxIgnores(pointers []string, rules gjson.Result, o applied) bool {
+func fluxIgnores(pointers []string, rules rawjson.Value, o applied) bool {
 	var ignored []string
 	for _, rule := range rules.Array() {
 		if fluxSelects(rule.Get("target"), o) {
@@ -233,7 +233,7 @@ func fluxIgnores(pointers []string, rules gjson.Result, o applied) bool {
 }
 
 // texts returns the elements of a list of texts.
-func texts(list gjson.Result) (all []string) {
+func texts(list rawjson.Value) (all []string) {
 	for _, p := range list.Array() {
 		all = append(all, p.Str)
 	}
@@ -249,7 +249,7 @@ func areIgnored(pointers, ignored []string) bool {
 
 // fluxSelects reports whether the selector of a rule of Flux selects the object. An empty part of the selector matches
 // everything, and any other text is a regular expression. A selector with labels or annotations counts as not matching.
-func fluxSelects(rule gjson.Result, o applied) bool {
+func fluxSelects(rule rawjson.Value, o applied) bool {
 	for key, value := range map[string]string{"group": o.ref.Group, "kind": o.ref.Kind, "name": o.ref.Name, "namespace": o.ref.Namespace} {
 		pattern := rule.Get(key).Str
 		if pattern == "" || pattern == value {

@@ -6,21 +6,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/workload"
 )
 
-func fromYAML(t *testing.T, text string) gjson.Result {
+func fromYAML(t *testing.T, text string) rawjson.Value {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return gjson.ParseBytes(raw)
+	return rawjson.ParseBytes(raw)
 }
 
 // managedBy returns managed fields in which a manager owns the count.

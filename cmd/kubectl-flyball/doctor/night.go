@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -14,6 +13,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/schedule"
 	"flyball.dev/flyball/engine/workload"
@@ -207,7 +207,7 @@ func podLabelsOf(memory *world.Memory, ref workload.Ref) (labels.Set, bool) {
 		return nil, false
 	}
 	set := labels.Set{}
-	gjson.GetBytes(memory.Raw(ref), template+".metadata.labels").ForEach(func(key, value gjson.Result) bool {
+	rawjson.GetBytes(memory.Raw(ref), template+".metadata.labels").ForEach(func(key, value rawjson.Value) bool {
 		set[key.String()] = value.String()
 		return true
 	})

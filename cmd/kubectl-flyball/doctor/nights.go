@@ -3,9 +3,8 @@ package doctor
 import (
 	"slices"
 
-	"github.com/tidwall/gjson"
-
 	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -30,7 +29,7 @@ type nights struct {
 
 // written is an object as of its last write. isChanged is true if a policy has changed it.
 type written struct {
-	root      gjson.Result
+	root      rawjson.Value
 	isChanged bool
 }
 
@@ -45,7 +44,7 @@ func newNights(memory *world.Memory, tools GitOps) *nights {
 		conflicts: map[conflictKey]*conflict{}}
 	var refs []workload.Ref
 	memory.EachObject(func(ref workload.Ref) {
-		root := gjson.ParseBytes(memory.Raw(ref))
+		root := rawjson.ParseBytes(memory.Raw(ref))
 		by, ok := applierOf(root)
 		if !ok {
 			return
@@ -98,7 +97,7 @@ func (n *nights) wrote(write *decide.Write) {
 }
 
 func (n *nights) keepApplier(by workload.Ref) {
-	n.appliers[by] = written{gjson.ParseBytes(n.sandbox.Raw(by)), len(n.sandbox.Object(by).Ledger) > 0}
+	n.appliers[by] = written{rawjson.ParseBytes(n.sandbox.Raw(by)), len(n.sandbox.Object(by).Ledger) > 0}
 }
 
 // look notes the conflicts at the end of an instant.

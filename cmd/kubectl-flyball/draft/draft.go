@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
@@ -19,6 +18,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 // Draft is an Adapter with the reasons for its content.
@@ -35,13 +35,13 @@ type Draft struct {
 // drafting is a draft under construction.
 type drafting struct {
 	Draft
-	version gjson.Result
-	schema  gjson.Result
+	version rawjson.Value
+	schema  rawjson.Value
 }
 
 // Of returns a draft from a CustomResourceDefinition in JSON. It returns an error if the kind has nothing to govern.
 func Of(crd []byte) (*Draft, error) {
-	root := gjson.ParseBytes(crd)
+	root := rawjson.ParseBytes(crd)
 	if root.Get("kind").Str != "CustomResourceDefinition" {
 		return nil, fmt.Errorf("draft an adapter: this is a %s, not a CustomResourceDefinition",
 			cmp.Or(root.Get("kind").Str, "document without a kind"))
@@ -88,7 +88,7 @@ func (d *drafting) guess(format string, args ...any) {
 
 // at returns the schema of the field at a path such as .spec.replicas. If the schema has no such field, Exists of the
 // result is false.
-func (d *drafting) at(path string) gjson.Result {
+func (d *drafting) at(path string) rawjson.Value {
 	s := d.schema
 	for _, name := range strings.Split(strings.TrimPrefix(path, "."), ".") {
 		s = s.Get("properties").Get(strings.ReplaceAll(name, ".", `\.`))
@@ -115,7 +115,7 @@ func (d *drafting) counts() {
 			return
 		}
 	}
-	d.at(".spec").Get("properties").ForEach(func(key, part gjson.Result) bool {
+	d.at(".spec").Get("properties").ForEach(func(key, part rawjson.Value) bool {
 		for _, name := range []string{"replicas", "instances"} {
 			if part.Get("properties."+name+".type").Str == "integer" {
 				path := ".spec." + key.Str + "." + name
@@ -149,7 +149,7 @@ func (d *drafting) addCount(name, path string) {
 
 // lists finds lists of named parts that have a count each.
 func (d *drafting) lists() {
-	d.at(".spec").Get("properties").ForEach(func(key, list gjson.Result) bool {
+	d.at(".spec").Get("properties").ForEach(func(key, list rawjson.Value) bool {
 		element := list.Get("items.properties")
 		if list.Get("type").Str != "array" || !element.Exists() {
 			return true
@@ -206,7 +206,7 @@ func (d *drafting) switches() {
 // maxReplicas.
 func (d *drafting) bounds() {
 	found := ""
-	d.at(".spec").Get("properties").ForEach(func(key, field gjson.Result) bool {
+	d.at(".spec").Get("properties").ForEach(func(key, field rawjson.Value) bool {
 		if of, ok := strings.CutPrefix(key.Str, "min"); ok && d.is(".spec."+key.Str, "integer") && d.is(".spec.max"+of, "integer") {
 			if found == "" || of == "Replicas" {
 				found = of

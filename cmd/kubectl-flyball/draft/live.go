@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -21,7 +21,7 @@ import (
 func PickDefinition(crds [][]byte, name string) ([]byte, error) {
 	var names []string
 	for _, raw := range crds {
-		root := gjson.ParseBytes(raw)
+		root := rawjson.ParseBytes(raw)
 		own := []string{root.Get("metadata.name").Str, root.Get("spec.names.kind").Str, root.Get("spec.names.plural").Str,
 			root.Get("spec.names.singular").Str}
 		if slices.ContainsFunc(own, func(n string) bool { return strings.EqualFold(n, name) }) {

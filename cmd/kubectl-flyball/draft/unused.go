@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 // unusedDepth is the number of levels of .spec that are searched. maxUnused is the largest number of listed fields.
@@ -36,11 +36,11 @@ func (d *drafting) unused() {
 
 // levers calls yield for the integers and booleans below a path, including fields of list elements. It skips pod
 // templates.
-func (d *drafting) levers(path string, schema gjson.Result, depth int, yield func(path, kind string)) {
+func (d *drafting) levers(path string, schema rawjson.Value, depth int, yield func(path, kind string)) {
 	if depth == 0 || d.Adapter.Spec.Pods != nil && path == string(d.Adapter.Spec.Pods.Template) {
 		return
 	}
-	schema.Get("properties").ForEach(func(key, field gjson.Result) bool {
+	schema.Get("properties").ForEach(func(key, field rawjson.Value) bool {
 		at := path + "." + key.Str
 		if strings.ContainsAny(key.Str, ".['") {
 			return true

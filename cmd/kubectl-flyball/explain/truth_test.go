@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/tidwall/gjson"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -59,7 +59,7 @@ func TestExplainIsTrue(t *testing.T) {
 // most of the time. It changes the given world.
 func withoutIdle(w *source.World) {
 	w.Adapters = slices.DeleteFunc(w.Adapters, func(a *v1alpha1.Adapter) bool {
-		return !slices.ContainsFunc(w.Objects, func(raw []byte) bool { return gjson.GetBytes(raw, "kind").Str == a.Spec.Target.Kind })
+		return !slices.ContainsFunc(w.Objects, func(raw []byte) bool { return rawjson.GetBytes(raw, "kind").Str == a.Spec.Target.Kind })
 	})
 }
 

@@ -12,9 +12,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -40,14 +40,14 @@ type Tool struct {
 
 // Object is an object of any kind as JSON.
 type Object struct {
-	gjson.Result
+	rawjson.Value
 	// Place is the position of the object as file:line. It is empty for an object of a cluster.
 	Place string
 }
 
 // NewObject returns an object from its JSON.
 func NewObject(raw []byte, place string) Object {
-	return Object{Result: gjson.ParseBytes(raw), Place: place}
+	return Object{Value: rawjson.ParseBytes(raw), Place: place}
 }
 
 // GroupKind returns the kind of the object, by the group that API servers serve.
@@ -92,8 +92,8 @@ func (o Object) Labels() map[string]string {
 }
 
 // At returns the value at a JSON pointer, given as its tokens. Each token is the name of a member, not an index.
-func (o Object) At(tokens []string) gjson.Result {
-	at := o.Result
+func (o Object) At(tokens []string) rawjson.Value {
+	at := o.Value
 	for _, t := range tokens {
 		at = at.Map()[t]
 	}
@@ -101,7 +101,7 @@ func (o Object) At(tokens []string) gjson.Result {
 }
 
 // Texts returns the strings in a JSON list.
-func Texts(list gjson.Result) []string {
+func Texts(list rawjson.Value) []string {
 	var all []string
 	for _, v := range list.Array() {
 		all = append(all, v.String())

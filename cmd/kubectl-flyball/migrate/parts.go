@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 // Kinds that several tools use.
@@ -62,12 +62,12 @@ func Meta(namespace, name string) metav1.ObjectMeta {
 }
 
 // SortedKeys returns the keys of a JSON object, sorted.
-func SortedKeys(object gjson.Result) []string {
+func SortedKeys(object rawjson.Value) []string {
 	return slices.Sorted(maps.Keys(object.Map()))
 }
 
 // Decoded decodes a part of an object. It returns nil if the part is absent or has a different form.
-func Decoded[T any](part gjson.Result) *T {
+func Decoded[T any](part rawjson.Value) *T {
 	if !part.IsObject() {
 		return nil
 	}

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/tidwall/gjson"
 
 	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -111,9 +111,9 @@ func TestTakeOver(t *testing.T) {
 				}
 				return
 			}
-			annotations := gjson.GetBytes(h.Patch, "metadata.annotations").Map()
-			got := gjson.Get(annotations[v1alpha1.AnnotationLedger].Str, "/spec/replicas").Raw
-			if got != tc.want || annotations["tool"].Type != gjson.Null || gjson.GetBytes(h.Patch, "metadata.resourceVersion").Str != "7" {
+			annotations := rawjson.GetBytes(h.Patch, "metadata.annotations").Map()
+			got := rawjson.Get(annotations[v1alpha1.AnnotationLedger].Str, "/spec/replicas").Raw
+			if got != tc.want || annotations["tool"].Type != rawjson.Null || rawjson.GetBytes(h.Patch, "metadata.resourceVersion").Str != "7" {
 				t.Errorf("want %s, got %s", tc.want, h.Patch)
 			}
 			if !strings.Contains(strings.Join(h.Notes, "\n"), tc.note) {
@@ -134,7 +134,7 @@ func TestTakeOverLeavesOtherFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `[{"fieldsV1":{"f:spec":{"f:paused":{}}},"manager":"tool"},{"fieldsV1":{"f:spec":{}},"manager":"whole"},{"fieldsV1":{"f:spec":{"f:replicas":{}}},"manager":"flyball"}]`
-	if got := gjson.GetBytes(all[0].Patch, "metadata.managedFields").Raw; got != want {
+	if got := rawjson.GetBytes(all[0].Patch, "metadata.managedFields").Raw; got != want {
 		t.Errorf("want %s, got %s", want, got)
 	}
 }

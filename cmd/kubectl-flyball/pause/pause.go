@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/tidwall/gjson"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,6 +16,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/deletioncost"
 	"flyball.dev/flyball/engine/policy/schedule"
@@ -101,7 +101,7 @@ func (c *Change) Compare(w *source.World) {
 				continue
 			}
 			if raw, err := json.Marshal(obj); err == nil {
-				c.compare(p, gjson.GetBytes(raw, "spec.suspend").Bool())
+				c.compare(p, rawjson.GetBytes(raw, "spec.suspend").Bool())
 			}
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidwall/gjson"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/workload"
@@ -143,7 +143,7 @@ func typed[T any](ctx context.Context, r *reading, resource, namespace string) (
 	all := make([]*T, len(list))
 	for i, raw := range list {
 		if err := json.Unmarshal(raw, &all[i]); err != nil {
-			return nil, fmt.Errorf("read the %s %s: %w", strings.TrimSuffix(resource, "s"), gjson.GetBytes(raw, "metadata.name").Str, err)
+			return nil, fmt.Errorf("read the %s %s: %w", strings.TrimSuffix(resource, "s"), rawjson.GetBytes(raw, "metadata.name").Str, err)
 		}
 	}
 	return all, nil
@@ -211,7 +211,7 @@ func (r *reading) policies(ctx context.Context) (err error) {
 		for _, raw := range list {
 			p := kind.New()
 			if err := json.Unmarshal(raw, p); err != nil {
-				return fmt.Errorf("read %s %s: %w", kind.Name, gjson.GetBytes(raw, "metadata.name").Str, err)
+				return fmt.Errorf("read %s %s: %w", kind.Name, rawjson.GetBytes(raw, "metadata.name").Str, err)
 			}
 			p.GetObjectKind().SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind.Name))
 			r.world.Policies = append(r.world.Policies, p)

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -22,6 +21,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/notify/message"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/policy/override"
@@ -103,7 +103,7 @@ func (m *Manifests) OtherKinds() []schema.GroupKind {
 
 // expand returns one document for each item of a List. Any other document is returned as it is.
 func expand(d *document) (docs []*document, faults []error) {
-	root := gjson.ParseBytes(d.json)
+	root := rawjson.ParseBytes(d.json)
 	kind := root.Get("kind").Str
 	switch {
 	case !root.IsObject():
@@ -124,12 +124,12 @@ func expand(d *document) (docs []*document, faults []error) {
 
 // take adds one document to the manifests.
 func (m *Manifests) take(d *document, namespace string) []error {
-	root := gjson.ParseBytes(d.json)
+	root := rawjson.ParseBytes(d.json)
 	gv, err := schema.ParseGroupVersion(root.Get("apiVersion").Str)
 	if err != nil {
 		return []error{d.fault("apiVersion", "%v", err)}
 	}
-	if name := root.Get("metadata.name"); name.Exists() && name.Type != gjson.String {
+	if name := root.Get("metadata.name"); name.Exists() && name.Type != rawjson.String {
 		return []error{d.fault("metadata.name", "metadata.name is the value %s and no text: put it in quotes", name.Raw)}
 	}
 	if root.Get("metadata.name").Str == "" && root.Get("metadata.generateName").Str == "" {
@@ -274,9 +274,9 @@ func (f Files) read(m *Manifests) (*World, error) {
 	if err := w.libraryWith(m.Adapters); err != nil {
 		return nil, err
 	}
-	crds := map[schema.GroupKind]gjson.Result{}
+	crds := map[schema.GroupKind]rawjson.Value{}
 	for _, raw := range m.Others {
-		if root := gjson.ParseBytes(raw); root.Get("kind").Str == "CustomResourceDefinition" {
+		if root := rawjson.ParseBytes(raw); root.Get("kind").Str == "CustomResourceDefinition" {
 			crds[schema.GroupKind{Group: root.Get("spec.group").Str, Kind: root.Get("spec.names.kind").Str}] = root
 		}
 	}
@@ -304,7 +304,7 @@ func (f Files) read(m *Manifests) (*World, error) {
 // keepWithin removes the objects and policies of other namespaces. The empty namespace keeps all.
 func (w *World) keepWithin(namespace string) {
 	outside := func(of string) bool { return namespace != "" && of != "" && of != namespace }
-	w.Objects = slices.DeleteFunc(w.Objects, func(raw []byte) bool { return outside(gjson.GetBytes(raw, "metadata.namespace").Str) })
+	w.Objects = slices.DeleteFunc(w.Objects, func(raw []byte) bool { return outside(rawjson.GetBytes(raw, "metadata.namespace").Str) })
 	w.Policies = slices.DeleteFunc(slices.Clone(w.Policies), func(p policy.Object) bool { return outside(p.GetNamespace()) })
 }
 
@@ -326,7 +326,7 @@ func (w *World) libraryWith(others []*v1alpha1.Adapter) error {
 	return nil
 }
 
-func kindByCRD(a *v1alpha1.Adapter, crds map[schema.GroupKind]gjson.Result) Kind {
+func kindByCRD(a *v1alpha1.Adapter, crds map[schema.GroupKind]rawjson.Value) Kind {
 	k := kindOf(a, true, "")
 	if crd, ok := crds[k.GroupKind]; ok {
 		k.Namespaced = crd.Get("spec.scope").Str != "Cluster"
@@ -395,7 +395,7 @@ func (m *Manifests) Namespaces() (all []*workload.Object, err error) {
 // inventNamespaces adds the namespaces of objects that no file describes. Such a namespace has no labels of its own.
 func (w *World) inventNamespaces() {
 	for _, raw := range w.Objects {
-		name := gjson.GetBytes(raw, "metadata.namespace").Str
+		name := rawjson.GetBytes(raw, "metadata.namespace").Str
 		if name == "" || slices.ContainsFunc(w.Namespaces, func(ns *workload.Object) bool { return ns.Name == name }) {
 			continue
 		}

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidwall/gjson"
 	"sigs.k8s.io/yaml"
+
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 // TestEveryKindOfFlyballIsReadFromFiles checks that no kind with a CRD is refused as unknown.
@@ -26,7 +27,7 @@ func TestEveryKindOfFlyballIsReadFromFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kind := gjson.GetBytes(crd, "spec.names.kind").Str
+		kind := rawjson.GetBytes(crd, "spec.names.kind").Str
 		if _, err := readText("{apiVersion: flyball.dev/v1alpha1, kind: " + kind + ", metadata: {name: a}}"); err != nil &&
 			strings.Contains(err.Error(), "has no kind") {
 			t.Errorf("%s: %v", kind, err)

@@ -3,15 +3,15 @@ package source
 import (
 	"fmt"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // RefOf returns the reference of an object given as JSON.
 func RefOf(raw []byte) workload.Ref {
-	root := gjson.ParseBytes(raw)
+	root := rawjson.ParseBytes(raw)
 	gv, _ := schema.ParseGroupVersion(root.Get("apiVersion").Str) // cannot fail: the API server or the reader has checked the text
 	return workload.Ref{GroupKind: schema.GroupKind{Group: gv.Group, Kind: root.Get("kind").Str},
 		Namespace: root.Get("metadata.namespace").Str, Name: root.Get("metadata.name").Str}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidwall/gjson"
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 // TestEveryDocumentIsRead checks that every document of a file is read, whatever separates the documents, or that the
@@ -44,7 +44,7 @@ func TestEveryDocumentIsRead(t *testing.T) {
 		docs, faults := split("f", test.text)
 		var names, lines []string
 		for _, d := range docs {
-			names, lines = append(names, gjson.GetBytes(d.json, "metadata.name").Str), append(lines, d.place())
+			names, lines = append(names, rawjson.GetBytes(d.json, "metadata.name").Str), append(lines, d.place())
 		}
 		if len(faults) > 0 {
 			if err := joined(faults).Error(); !strings.Contains(err, test.names) || test.lines != "" {

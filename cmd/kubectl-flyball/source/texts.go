@@ -5,25 +5,25 @@ import (
 	"context"
 	"encoding/base64"
 
-	"github.com/tidwall/gjson"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 // texts returns the values of all ConfigMaps among the manifests. A calendar may have its file in one of them.
 func (m *Manifests) texts(namespace string) map[v1alpha1.ConfigMapKey]string {
 	all := map[v1alpha1.ConfigMapKey]string{}
 	for _, raw := range m.Others {
-		if root := gjson.ParseBytes(raw); root.Get("kind").Str == "ConfigMap" && root.Get("apiVersion").Str == "v1" {
+		if root := rawjson.ParseBytes(raw); root.Get("kind").Str == "ConfigMap" && root.Get("apiVersion").Str == "v1" {
 			addTexts(all, root, cmp.Or(root.Get("metadata.namespace").Str, namespace))
 		}
 	}
 	return all
 }
 
-func addTexts(all map[v1alpha1.ConfigMapKey]string, configMap gjson.Result, namespace string) {
+func addTexts(all map[v1alpha1.ConfigMapKey]string, configMap rawjson.Value, namespace string) {
 	name := configMap.Get("metadata.name").Str
 	for key, value := range configMap.Get("binaryData").Map() {
 		if file, err := base64.StdEncoding.DecodeString(value.Str); err == nil {
@@ -52,7 +52,7 @@ func (r *reading) texts(ctx context.Context) {
 		}
 		raw, err := found.MarshalJSON()
 		if err == nil {
-			addTexts(r.world.Texts, gjson.ParseBytes(raw), key.Namespace)
+			addTexts(r.world.Texts, rawjson.ParseBytes(raw), key.Namespace)
 		}
 	}
 }

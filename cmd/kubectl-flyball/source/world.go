@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,6 +18,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
@@ -185,7 +185,7 @@ func (w *World) findOwn(flyballNamespace string) {
 	for _, raw := range w.Objects {
 		ref := RefOf(raw)
 		if ref.Namespace == flyballNamespace && ref.Kind == "Deployment" &&
-			gjson.GetBytes(raw, `metadata.labels.app\.kubernetes\.io/name`).Str == "flyball" {
+			rawjson.GetBytes(raw, `metadata.labels.app\.kubernetes\.io/name`).Str == "flyball" {
 			w.Own = append(w.Own, ref)
 		}
 	}

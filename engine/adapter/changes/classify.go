@@ -5,15 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // value returns the JSON text of a result; empty if the result is absent or null.
-func value(r gjson.Result) string {
-	if r.Type == gjson.Null {
+func value(r rawjson.Value) string {
+	if r.Type == rawjson.Null {
 		return ""
 	}
 	return r.Raw
@@ -88,7 +87,7 @@ type members struct {
 
 func membersOf(raw string) members {
 	var m members
-	gjson.Parse(raw).ForEach(func(k, v gjson.Result) bool {
+	rawjson.Parse(raw).ForEach(func(k, v rawjson.Value) bool {
 		m.list = append(m.list, pair{k.Str, value(v)})
 		return true
 	})
@@ -232,7 +231,7 @@ func (f *filterRule) selects(element string) bool {
 
 // Classify returns the actions of the difference of two objects, by the rules below r.
 func (r *Rule) Classify(before, after []byte) workload.Change {
-	return differ(value(gjson.ParseBytes(before)), value(gjson.ParseBytes(after)), []*Rule{r}, r.Action)
+	return differ(value(rawjson.ParseBytes(before)), value(rawjson.ParseBytes(after)), []*Rule{r}, r.Action)
 }
 
 // isWithdrawn reports whether the difference of two values is only the removal of a request, or of some requests of a
@@ -247,12 +246,12 @@ func isWithdrawn(before, after string, rules []*Rule) bool {
 	if kindOf(before) != "[" || kindOf(after) != "[" {
 		return false
 	}
-	old, rest := gjson.Parse(before).Array(), gjson.Parse(after).Array()
+	old, rest := rawjson.Parse(before).Array(), rawjson.Parse(after).Array()
 	if len(rest) >= len(old) || len(old) > maxRequests {
 		return false
 	}
 	for _, left := range rest {
-		if !slices.ContainsFunc(old, func(o gjson.Result) bool { return path.Same(o.Raw, left.Raw) }) {
+		if !slices.ContainsFunc(old, func(o rawjson.Value) bool { return path.Same(o.Raw, left.Raw) }) {
 			return false
 		}
 	}

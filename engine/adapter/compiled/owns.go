@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter/projection"
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -19,15 +19,15 @@ import (
 type owns struct {
 	each path.Path
 	// id is the path, in a record, of a text with all names; empty: a record has a field for each name.
-	id gjsonPath
+	id fieldPath
 	// when are the conditions for owning anything in this cluster. Their slots are in no projection.
 	when predicates
 	// text identifies the form of the record.
 	text string
 }
 
-// gjsonPath is a plain path in the syntax of gjson.
-type gjsonPath string
+// fieldPath is a plain path in the syntax of rawjson.
+type fieldPath string
 
 // owns compiles the record. It is read of every object only while a policy holds owners.
 func (c *compiler) owns(at *field.Path, spec v1alpha1.AdapterSpec) {
@@ -56,7 +56,7 @@ func (c *compiler) owns(at *field.Path, spec v1alpha1.AdapterSpec) {
 			return
 		}
 		pointer, _ := id.Pointer() // a plain path has one
-		o.id, names = gjsonOf(pointer), nil
+		o.id, names = fieldPathOf(pointer), nil
 		c.use(at.Child("id"), each.Join(id), false, path.String)
 	}
 	for _, name := range names {
@@ -70,12 +70,12 @@ func (c *compiler) owns(at *field.Path, spec v1alpha1.AdapterSpec) {
 	c.a.owns, c.a.keepsOwned = o, c.keys.Owned
 }
 
-func gjsonOf(p path.Pointer) gjsonPath {
+func fieldPathOf(p path.Pointer) fieldPath {
 	tokens := p.Tokens()
 	for i := range tokens {
-		tokens[i] = gjson.Escape(tokens[i])
+		tokens[i] = rawjson.Escape(tokens[i])
 	}
-	return gjsonPath(strings.Join(tokens, "."))
+	return fieldPath(strings.Join(tokens, "."))
 }
 
 // CanOwn reports whether objects of the kind apply other objects, and can be held.
@@ -109,7 +109,7 @@ func (a *Spec) addOwned(raw []byte, obj *workload.Object) error {
 	}
 	var all []workload.Ref
 	err := a.owns.each.All(raw, func(m path.Match) bool {
-		if ref := a.owns.read(gjson.ParseBytes(m.Raw)); ref.Name != "" && ref.Kind != "" && ref != a.RefOf(obj) {
+		if ref := a.owns.read(rawjson.ParseBytes(m.Raw)); ref.Name != "" && ref.Kind != "" && ref != a.RefOf(obj) {
 			ref.Group, ref.Kind = a.interner.String(ref.Group), a.interner.String(ref.Kind)
 			ref.Namespace, ref.Name = a.interner.String(ref.Namespace), strings.Clone(ref.Name)
 			all = append(all, ref)
@@ -125,7 +125,7 @@ func (a *Spec) addOwned(raw []byte, obj *workload.Object) error {
 }
 
 // read returns the object of one record. Its name or its kind is empty if the record is unreadable.
-func (o *owns) read(record gjson.Result) workload.Ref {
+func (o *owns) read(record rawjson.Value) workload.Ref {
 	if o.id != "" {
 		return refOfID(record.Get(string(o.id)).Str)
 	}

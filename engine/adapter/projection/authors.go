@@ -5,10 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -22,14 +21,14 @@ type writers struct {
 
 // ownedPlace is the value of the document, and its managed fields, at one pointer.
 type ownedPlace struct {
-	value gjson.Result
+	value rawjson.Value
 	// ours are Flyball's fields. others are the fields of managers that prove a change. unsure are the fields of managers
 	// that prove nothing, because the author or the time of the value is unknown.
 	ours, others, unsure claims
 	// members has the members of an object, by key. elements has the elements of a list. They are read when a place inside
 	// is looked up.
-	members  map[string]gjson.Result
-	elements []gjson.Result
+	members  map[string]rawjson.Value
+	elements []rawjson.Value
 	isRead   bool
 	// isAlone has the result of writers.areAlone.
 	isAlone *bool
@@ -39,8 +38,8 @@ type ownedPlace struct {
 type claims struct {
 	// nodes are the fields of the place itself, one for each manager. inside has, for each node, the fields inside the
 	// place, by key.
-	nodes  []gjson.Result
-	inside []map[string]gjson.Result
+	nodes  []rawjson.Value
+	inside []map[string]rawjson.Value
 	// whole is true if one of the managers has written a whole container around the place.
 	whole bool
 }
@@ -59,7 +58,7 @@ var unsureManagers = map[string]bool{"ancient-changes": true, "before-first-appl
 // readWriters reads the managed fields of an object on which the ledger was begun. It returns false if they prove
 // nothing: they are empty, or lack Flyball's write of the ledger.
 func readWriters(raw []byte) (w writers, ok bool) {
-	list := gjson.GetBytes(raw, "metadata.managedFields").Array()
+	list := rawjson.GetBytes(raw, "metadata.managedFields").Array()
 	version := ""
 	for _, m := range list {
 		if m.Get("manager").Str == workload.FieldManager && ownsLedger(m.Get("fieldsV1")) {
@@ -69,7 +68,7 @@ func readWriters(raw []byte) (w writers, ok bool) {
 	if version == "" {
 		return w, false
 	}
-	root := ownedPlace{value: gjson.ParseBytes(raw)}
+	root := ownedPlace{value: rawjson.ParseBytes(raw)}
 	for _, m := range list {
 		name, fields := m.Get("manager").Str, m.Get("fieldsV1")
 		switch {
@@ -84,7 +83,7 @@ func readWriters(raw []byte) (w writers, ok bool) {
 	return writers{places: map[path.Pointer]*ownedPlace{"": &root}}, true
 }
 
-func ownsLedger(fields gjson.Result) bool {
+func ownsLedger(fields rawjson.Value) bool {
 	for _, key := range []string{"f:metadata", "f:annotations", "f:" + v1alpha1.AnnotationLedger} {
 		if fields = memberOf(fields, key); !fields.Exists() {
 			return false
@@ -94,11 +93,11 @@ func ownsLedger(fields gjson.Result) bool {
 }
 
 // memberOf returns the member of an object with the literal key.
-func memberOf(object gjson.Result, key string) (found gjson.Result) {
+func memberOf(object rawjson.Value, key string) (found rawjson.Value) {
 	if !object.IsObject() {
 		return found
 	}
-	object.ForEach(func(k, v gjson.Result) bool {
+	object.ForEach(func(k, v rawjson.Value) bool {
 		if k.Str == key {
 			found = v
 		}
@@ -183,10 +182,10 @@ func (c *claims) read() {
 }
 
 // byKey returns an object's members by key; of repeated keys the first counts.
-func byKey(object gjson.Result) map[string]gjson.Result {
-	all := map[string]gjson.Result{}
+func byKey(object rawjson.Value) map[string]rawjson.Value {
+	all := map[string]rawjson.Value{}
 	if object.IsObject() {
-		object.ForEach(func(key, value gjson.Result) bool {
+		object.ForEach(func(key, value rawjson.Value) bool {
 			if _, again := all[key.Str]; !again {
 				all[key.Str] = value
 			}
@@ -213,22 +212,22 @@ const maxOwnedDepth = 64
 // ownEverything reports whether the managed fields of one place cover everything in it, down to a depth. A field that no
 // manager owns may be older than Flyball's write, because managed fields can be removed. If isKnown is true, the member
 // named known is not checked.
-func ownEverything(nodes []gjson.Result, value gjson.Result, known string, isKnown bool, depth int) bool {
+func ownEverything(nodes []rawjson.Value, value rawjson.Value, known string, isKnown bool, depth int) bool {
 	if len(nodes) == 0 || !value.IsObject() || slices.ContainsFunc(nodes, isEmpty) {
 		return len(nodes) > 0
 	}
 	if depth == 0 {
 		return false
 	}
-	inside := map[string][]gjson.Result{}
+	inside := map[string][]rawjson.Value{}
 	for _, node := range nodes {
-		node.ForEach(func(key, below gjson.Result) bool {
+		node.ForEach(func(key, below rawjson.Value) bool {
 			inside[key.Str] = append(inside[key.Str], below)
 			return true
 		})
 	}
 	all := true
-	value.ForEach(func(key, below gjson.Result) bool {
+	value.ForEach(func(key, below rawjson.Value) bool {
 		all = isKnown && key.Str == known || ownEverything(inside["f:"+key.Str], below, "", false, depth-1)
 		return all
 	})
@@ -240,22 +239,22 @@ func isScalar(raw string) bool {
 	return raw != "" && raw[0] != '{' && raw[0] != '['
 }
 
-func isEmpty(object gjson.Result) bool {
+func isEmpty(object rawjson.Value) bool {
 	empty := object.IsObject()
-	object.ForEach(func(_, _ gjson.Result) bool { empty = false; return false })
+	object.ForEach(func(_, _ rawjson.Value) bool { empty = false; return false })
 	return empty
 }
 
 // elementOf returns the managed fields of one element of a list, which is named by its keys or by its index.
-func elementOf(fields gjson.Result, index int, element *ownedPlace) (found gjson.Result) {
+func elementOf(fields rawjson.Value, index int, element *ownedPlace) (found rawjson.Value) {
 	element.read()
-	fields.ForEach(func(k, v gjson.Result) bool {
+	fields.ForEach(func(k, v rawjson.Value) bool {
 		switch {
 		case k.Str == "i:"+strconv.Itoa(index):
 			found = v
 		case strings.HasPrefix(k.Str, "k:"):
 			fits := true
-			gjson.Parse(k.Str[2:]).ForEach(func(key, want gjson.Result) bool {
+			rawjson.Parse(k.Str[2:]).ForEach(func(key, want rawjson.Value) bool {
 				fits = fits && path.Same(element.members[key.Str].Raw, want.Raw)
 				return fits
 			})

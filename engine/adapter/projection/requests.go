@@ -1,10 +1,10 @@
 package projection
 
 import (
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -22,7 +22,7 @@ func (pr *Projection) TemplateRequests(raw []byte) (*workload.Requests, error) {
 	if err != nil || found.Value.Type() != path.Object {
 		return nil, err
 	}
-	spec := gjson.Parse(found.Value.Raw())
+	spec := rawjson.Parse(found.Value.Raw())
 	return &workload.Requests{
 		MilliCPU:    podRequest(spec, "cpu", (*resource.Quantity).MilliValue),
 		MemoryBytes: podRequest(spec, "memory", (*resource.Quantity).Value),
@@ -32,8 +32,8 @@ func (pr *Projection) TemplateRequests(raw []byte) (*workload.Requests, error) {
 // podRequest adds up one resource like the scheduler: containers run together with init containers that always restart;
 // other init containers run one after the other before. Pod-level requests replace the sum, and the overhead of the
 // runtime is added.
-func podRequest(spec gjson.Result, name string, value func(*resource.Quantity) int64) int64 {
-	of := func(amounts gjson.Result) (int64, bool) {
+func podRequest(spec rawjson.Value, name string, value func(*resource.Quantity) int64) int64 {
+	of := func(amounts rawjson.Value) (int64, bool) {
 		amount := amounts.Get(name)
 		if !amount.Exists() {
 			return 0, false
@@ -42,7 +42,7 @@ func podRequest(spec gjson.Result, name string, value func(*resource.Quantity) i
 		return value(&q), ok
 	}
 	// For a container with a limit and no request, the API server requests the limit.
-	container := func(c gjson.Result) int64 {
+	container := func(c rawjson.Value) int64 {
 		n, ok := of(c.Get("resources.requests"))
 		if !ok {
 			n, _ = of(c.Get("resources.limits"))

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/tidwall/gjson"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
@@ -15,6 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 // maxListed is the maximum number of elements of one list. maxListedInAll is the maximum number of elements in all
@@ -29,12 +30,12 @@ var errListed = fmt.Errorf("a list of more than %d elements, or %d in all lists,
 // applied returns an object after a manifest is applied, with the result of kubectl apply: fields of the manifest are
 // set, fields of the last applied manifest that are missing in the new one are removed, and all remaining fields stay.
 func applied(live, manifest []byte) ([]byte, error) {
-	root := gjson.ParseBytes(manifest)
+	root := rawjson.ParseBytes(manifest)
 	gv, err := schema.ParseGroupVersion(root.Get("apiVersion").Str)
 	if err != nil {
 		return nil, fmt.Errorf("apply a manifest: %w", err)
 	}
-	before := gjson.GetBytes(live, "metadata.annotations")
+	before := rawjson.GetBytes(live, "metadata.annotations")
 	var annotations map[string]string
 	_ = json.Unmarshal([]byte(before.Raw), &annotations) // annotations of a wrong type count as no last applied manifest
 	last := []byte(annotations[corev1.LastAppliedConfigAnnotation])

@@ -8,12 +8,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidwall/gjson"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	freezeadmission "flyball.dev/flyball/engine/admission/freeze"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -119,7 +119,7 @@ func (e *Evaluator) Answer(ctx context.Context, req Request) (Answer, error) {
 
 // appliedTo returns the object after the manifest is applied. live is nil if the object does not exist yet.
 func (e *Evaluator) appliedTo(req Request, live []byte) ([]byte, error) {
-	if version, served := gjson.GetBytes(req.Manifest, "apiVersion").Str, req.Target.Resource.GroupVersion().String(); version != served {
+	if version, served := rawjson.GetBytes(req.Manifest, "apiVersion").Str, req.Target.Resource.GroupVersion().String(); version != served {
 		return nil, unanswerable("%s is given as %s and judged as %s: write the manifest in that version", req.Target.Ref, version, served)
 	}
 	if live == nil {

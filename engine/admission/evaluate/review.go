@@ -8,10 +8,10 @@ import (
 	"io"
 	"time"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -96,7 +96,7 @@ func (s *Spec) checkSubject() error {
 // question returns the Request of a review, without its user and instant.
 func (s *Spec) question(kindOf func(schema.GroupKind) (Served, bool)) (q Request, err error) {
 	if s.Manifest != nil {
-		if gjson.GetBytes(s.Manifest, "items").IsArray() && !gjson.GetBytes(s.Manifest, "spec").Exists() {
+		if rawjson.GetBytes(s.Manifest, "items").IsArray() && !rawjson.GetBytes(s.Manifest, "spec").Exists() {
 			return q, errors.New("spec.manifest: is a list; ask about each of its objects")
 		}
 		q.Manifest = s.Manifest

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -20,7 +20,7 @@ type Served struct {
 // TargetOf returns the object of a manifest in JSON. namespace is the default for namespaced kinds. kindOf returns the
 // served resource of a kind, or false if the kind has no adapter and its scope is unknown.
 func TargetOf(manifest []byte, namespace string, kindOf func(schema.GroupKind) (Served, bool)) (Target, error) {
-	root := gjson.ParseBytes(manifest)
+	root := rawjson.ParseBytes(manifest)
 	gv, err := schema.ParseGroupVersion(root.Get("apiVersion").Str)
 	if err != nil || gv.Version == "" || root.Get("kind").Str == "" {
 		return Target{}, unanswerable("a manifest has an apiVersion and a kind; this one has %q and %q", root.Get("apiVersion").Str,

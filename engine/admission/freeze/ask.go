@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tidwall/gjson"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/engine/admission/review"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -48,7 +48,7 @@ type Question struct {
 // AskActions judges actions as the server would judge an edit with these actions. An action on an autoscaler also
 // counts as a scale of its target.
 func (j *Judge) AskActions(ctx context.Context, q Question) (Judgement, error) {
-	object := gjson.ParseBytes(q.Object)
+	object := rawjson.ParseBytes(q.Object)
 	r := review.Review{
 		Resource: q.Resource, Operation: admissionv1.Update, User: q.User, Groups: q.Groups, Object: object, OldObject: object,
 		Namespace: object.Get("metadata.namespace").String(), Name: object.Get("metadata.name").String(),

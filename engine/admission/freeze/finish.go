@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +14,7 @@ import (
 
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/admission/review"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -110,7 +110,7 @@ func (j *Judge) ownerIsBusy(ctx context.Context, r *review.Review, kind schema.G
 		return false, fmt.Errorf("read the owner %s: %w", owner, err)
 	}
 	by := j.Freezes.Adapter(resource.GroupResource())
-	if by == nil || string(ref.UID) != gjson.GetBytes(raw, "metadata.uid").String() {
+	if by == nil || string(ref.UID) != rawjson.GetBytes(raw, "metadata.uid").String() {
 		return false, nil
 	}
 	ready, _ := by.Ready(raw)

@@ -1,8 +1,7 @@
 package freeze
 
 import (
-	"github.com/tidwall/gjson"
-
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -16,7 +15,7 @@ type metadata struct {
 }
 
 // readMetadata parses the metadata of an object, with only the wanted annotations.
-func readMetadata(object gjson.Result, wanted []string) metadata {
+func readMetadata(object rawjson.Value, wanted []string) metadata {
 	if !object.Exists() {
 		return metadata{}
 	}

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/tidwall/gjson"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admission/review"
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 // probeWebhookName is the name of the probe's webhook in the configuration.
@@ -66,10 +66,10 @@ func (h ProbeHandler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	body, err := review.ReadBody(w, req)
-	if err != nil || !gjson.ValidBytes(body) {
+	if err != nil || !rawjson.ValidBytes(body) {
 		http.Error(w, "the review of a probe cannot be read", http.StatusBadRequest)
 		return
 	}
 	answer := review.Answer{Code: http.StatusForbidden, Reason: reasonSeen, Message: "Flyball has seen its probe"}
-	_ = answer.Write(w, gjson.GetBytes(body, "request.uid").String()) // a client that did not wait retries
+	_ = answer.Write(w, rawjson.GetBytes(body, "request.uid").String()) // a client that did not wait retries
 }

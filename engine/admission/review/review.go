@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/tidwall/gjson"
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 // MaxName, MaxNamespace and MaxUser are lengths in bytes: the limits of Kubernetes for names and namespaces, and the length
@@ -29,23 +30,23 @@ type Review struct {
 	Groups      []string
 	Extra       map[string][]string
 	DryRun      bool
-	Object      gjson.Result
-	OldObject   gjson.Result
+	Object      rawjson.Value
+	OldObject   rawjson.Value
 }
 
 // Read parses an AdmissionReview of admission.k8s.io/v1. It does not decode the objects in the review.
 func Read(body []byte) (Review, error) {
-	if !gjson.ValidBytes(body) {
+	if !rawjson.ValidBytes(body) {
 		return Review{}, errors.New("read the admission review: it is not JSON")
 	}
-	root := gjson.ParseBytes(body)
+	root := rawjson.ParseBytes(body)
 	request := root.Get("request")
 	if version := root.Get("apiVersion").Str; version != admissionv1.SchemeGroupVersion.String() || !request.IsObject() {
 		return Review{}, fmt.Errorf("read the admission review: apiVersion %q with a request of JSON type %s", version, request.Type)
 	}
 	var r Review
 	var err error
-	request.ForEach(func(key, value gjson.Result) bool {
+	request.ForEach(func(key, value rawjson.Value) bool {
 		switch key.Str {
 		case "uid":
 			r.UID = value.String()
@@ -80,19 +81,19 @@ const maxClaims = 4096
 
 // readUser parses the requesting user. Too many groups are an error, because a user with fewer groups would have other
 // rights.
-func (r *Review) readUser(info gjson.Result) error {
+func (r *Review) readUser(info rawjson.Value) error {
 	r.User, r.UserUID = info.Get("username").String(), info.Get("uid").String()
 	claims := 0
 	counted := func() bool { claims++; return claims <= maxClaims }
-	info.Get("groups").ForEach(func(_, g gjson.Result) bool {
+	info.Get("groups").ForEach(func(_, g rawjson.Value) bool {
 		r.Groups = append(r.Groups, g.String())
 		return counted()
 	})
-	info.Get("extra").ForEach(func(key, values gjson.Result) bool {
+	info.Get("extra").ForEach(func(key, values rawjson.Value) bool {
 		if r.Extra == nil {
 			r.Extra = map[string][]string{}
 		}
-		values.ForEach(func(_, v gjson.Result) bool {
+		values.ForEach(func(_, v rawjson.Value) bool {
 			r.Extra[key.String()] = append(r.Extra[key.String()], v.String())
 			return counted()
 		})
@@ -105,9 +106,9 @@ func (r *Review) readUser(info gjson.Result) error {
 }
 
 // presence treats null as absent.
-func presence(value gjson.Result) gjson.Result {
+func presence(value rawjson.Value) rawjson.Value {
 	if !value.IsObject() {
-		return gjson.Result{}
+		return rawjson.Value{}
 	}
 	return value
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,6 +20,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admission/register"
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 // Request is a request for one of Flyball's own kinds.
@@ -146,7 +146,7 @@ func (h *ownKinds) request(review admission.Request) (Request, error) {
 	return req, nil
 }
 
-func spec(raw []byte) []byte { return []byte(gjson.GetBytes(raw, "spec").Raw) }
+func spec(raw []byte) []byte { return []byte(rawjson.GetBytes(raw, "spec").Raw) }
 
 // decode returns the typed object, or nil if there is none.
 func (h *ownKinds) decode(kind schema.GroupVersionKind, raw runtime.RawExtension) (runtime.Object, error) {

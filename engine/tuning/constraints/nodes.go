@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/tidwall/gjson"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -62,7 +62,7 @@ type sized struct{}
 
 // Project implements watch.Projector.
 func (sized) Project(raw []byte) (*workload.Object, error) {
-	text := func(path string) string { return gjson.GetBytes(raw, path).String() }
+	text := func(path string) string { return rawjson.GetBytes(raw, path).String() }
 	obj := &workload.Object{Name: text("metadata.name"), UID: text("metadata.uid"), ResourceVersion: text("metadata.resourceVersion")}
 	if obj.Name == "" {
 		return nil, fmt.Errorf("project a node: it has no name")

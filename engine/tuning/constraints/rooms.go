@@ -13,9 +13,9 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
-	"github.com/tidwall/gjson"
 	corev1 "k8s.io/api/core/v1"
 
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
@@ -157,13 +157,13 @@ type bounding struct{}
 
 // Project implements watch.Projector.
 func (bounding) Project(raw []byte) (*workload.Object, error) {
-	text := func(path string) string { return gjson.GetBytes(raw, path).String() }
+	text := func(path string) string { return rawjson.GetBytes(raw, path).String() }
 	obj := &workload.Object{Namespace: text("metadata.namespace"), Name: text("metadata.name"), UID: text("metadata.uid"),
 		ResourceVersion: text("metadata.resourceVersion")}
 	if obj.Name == "" {
 		return nil, errNoName
 	}
-	part := func(path string) string { return cmp.Or(gjson.GetBytes(raw, path).Raw, "null") }
+	part := func(path string) string { return cmp.Or(rawjson.GetBytes(raw, path).Raw, "null") }
 	obj.Fields = []workload.Field{{Raw: `{"spec":` + part("spec") + `,"status":` + part("status") + `}`}}
 	return obj, nil
 }

@@ -16,12 +16,12 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/tuning/constraints"
 	"flyball.dev/flyball/engine/tuning/podsize"
@@ -343,13 +343,13 @@ var errNoName = errors.New("project a recommendation: it has no name")
 // Project implements watch.Projector.
 func (projector) Project(raw []byte) (*workload.Object, error) {
 	// Each value is a copy, so the document is not kept.
-	text := func(path string) string { return gjson.GetBytes(raw, path).String() }
+	text := func(path string) string { return rawjson.GetBytes(raw, path).String() }
 	obj := &workload.Object{Namespace: text("metadata.namespace"), Name: text("metadata.name"), UID: text("metadata.uid"),
 		ResourceVersion: text("metadata.resourceVersion")}
 	if obj.Name == "" {
 		return nil, errNoName
 	}
-	if told := gjson.GetBytes(raw, "status.newPods"); told.IsObject() {
+	if told := rawjson.GetBytes(raw, "status.newPods"); told.IsObject() {
 		obj.Fields = []workload.Field{
 			{Raw: targetText(text("spec.target.group"), text("spec.target.kind"), text("spec.target.name"))}, {Raw: targetUID(raw)},
 			{Raw: text("spec.policy")}, {Raw: told.Raw},
@@ -360,8 +360,8 @@ func (projector) Project(raw []byte) (*workload.Object, error) {
 
 // targetUID returns the UID of a Recommendation's target, from the owner reference; empty: unknown.
 func targetUID(raw []byte) (uid string) {
-	target := gjson.GetBytes(raw, "spec.target")
-	gjson.GetBytes(raw, "metadata.ownerReferences").ForEach(func(_, r gjson.Result) bool {
+	target := rawjson.GetBytes(raw, "spec.target")
+	rawjson.GetBytes(raw, "metadata.ownerReferences").ForEach(func(_, r rawjson.Value) bool {
 		if r.Get("kind").String() == target.Get("kind").String() && r.Get("name").String() == target.Get("name").String() {
 			uid = strings.Clone(r.Get("uid").String())
 		}

@@ -11,11 +11,11 @@ import (
 	"net/http"
 
 	"github.com/go-logr/logr"
-	"github.com/tidwall/gjson"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/engine/admission/review"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -66,7 +66,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, err.Error(), review.CodeOf(err))
 		return
 	}
-	if !gjson.ValidBytes(body) {
+	if !rawjson.ValidBytes(body) {
 		h.unreadable(w)
 		return
 	}
@@ -90,10 +90,10 @@ func (h *Handler) unreadable(w http.ResponseWriter) {
 }
 
 // question has the read fields of an admission review. They are read in one walk, because a pod may be long.
-type question struct{ uid, operation, resource, subResource, namespace, object, dryRun gjson.Result }
+type question struct{ uid, operation, resource, subResource, namespace, object, dryRun rawjson.Value }
 
 func reviewOf(body []byte) (r question) {
-	gjson.GetBytes(body, "request").ForEach(func(key, v gjson.Result) bool {
+	rawjson.GetBytes(body, "request").ForEach(func(key, v rawjson.Value) bool {
 		switch key.Str {
 		case "uid":
 			r.uid = v
@@ -178,10 +178,10 @@ func (h *Handler) refuses(r *question, patch []byte) (string, error) {
 }
 
 // ownerOf returns the controller of a pod and its UID, or zero values if the pod has none.
-func ownerOf(pod gjson.Result, namespace string) (ref workload.Ref, uid string) {
-	pod.Get("metadata.ownerReferences").ForEach(func(_, r gjson.Result) bool {
+func ownerOf(pod rawjson.Value, namespace string) (ref workload.Ref, uid string) {
+	pod.Get("metadata.ownerReferences").ForEach(func(_, r rawjson.Value) bool {
 		gv, err := schema.ParseGroupVersion(r.Get("apiVersion").Str)
-		if err != nil || r.Get("controller").Type != gjson.True {
+		if err != nil || r.Get("controller").Type != rawjson.True {
 			return true
 		}
 		ref, uid = workload.Ref{GroupKind: gv.WithKind(r.Get("kind").String()).GroupKind(), Namespace: namespace, Name: r.Get("name").String()},

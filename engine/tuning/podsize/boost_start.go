@@ -6,8 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -60,7 +59,7 @@ func (s *start) adds(name, list string, c podContainer) bool {
 		return false
 	}
 	restarts := false
-	c.resizePolicy.ForEach(func(_, p gjson.Result) bool {
+	c.resizePolicy.ForEach(func(_, p rawjson.Value) bool {
 		restarts = restarts || p.Get("resourceName").Str == "cpu" && p.Get("restartPolicy").Str == "RestartContainer"
 		return true
 	})
@@ -91,7 +90,7 @@ func (s *start) of(name string, usual podplan.Resources, rule workload.LimitRule
 }
 
 // isTooMuch reports whether the boosted pod is too large for all nodes, or the note too long for its annotation.
-func (s *start) isTooMuch(spec gjson.Result) bool {
+func (s *start) isTooMuch(spec rawjson.Value) bool {
 	if len(s.joinText()) > podplan.LongestBoost {
 		return true
 	}
@@ -100,7 +99,7 @@ func (s *start) isTooMuch(spec gjson.Result) bool {
 	}
 	sum := s.more
 	for _, list := range []string{"containers", "initContainers"} {
-		spec.Get(list).ForEach(func(_, value gjson.Result) bool {
+		spec.Get(list).ForEach(func(_, value rawjson.Value) bool {
 			c := readContainer(value)
 			if after, boosted := s.after[c.name.String()]; boosted {
 				sum += after.CPU

@@ -10,10 +10,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -79,12 +79,12 @@ var errPodLevel = errors.New("it has resources for the pod as a whole")
 
 // PatchNewPod returns the JSON Patch that gives a pod the wanted values, or nil if the pod has them. It returns an error if a
 // part of the pod cannot be read or changed.
-func PatchNewPod(pod gjson.Result, w NewPod) ([]byte, error) {
+func PatchNewPod(pod rawjson.Value, w NewPod) ([]byte, error) {
 	spec := pod.Get("spec")
 	if r := spec.Get("resources"); r.IsObject() && len(r.Map()) > 0 {
 		return nil, errPodLevel
 	}
-	if _, boosted := ParseBoost(pod.Get("metadata.annotations." + gjson.Escape(v1alpha1.AnnotationBoost)).Str); boosted {
+	if _, boosted := ParseBoost(pod.Get("metadata.annotations." + rawjson.Escape(v1alpha1.AnnotationBoost)).Str); boosted {
 		return nil, nil // the pod was changed already: the API server reviews it again because a later webhook has changed it
 	}
 	var all []operation
@@ -92,7 +92,7 @@ func PatchNewPod(pod gjson.Result, w NewPod) ([]byte, error) {
 	for _, list := range []string{"containers", "initContainers"} {
 		i := -1
 		var failed error
-		spec.Get(list).ForEach(func(_, value gjson.Result) bool {
+		spec.Get(list).ForEach(func(_, value rawjson.Value) bool {
 			i++
 			c := readContainer(value)
 			name := c.name.String()
@@ -138,13 +138,13 @@ func PatchNewPod(pod gjson.Result, w NewPod) ([]byte, error) {
 }
 
 // podContainer has the read fields of a container. They are read in one walk, because the environment may be long.
-type podContainer struct{ name, restartPolicy, resources, resizePolicy, env, envFrom gjson.Result }
+type podContainer struct{ name, restartPolicy, resources, resizePolicy, env, envFrom rawjson.Value }
 
-func readContainer(value gjson.Result) (c podContainer) {
+func readContainer(value rawjson.Value) (c podContainer) {
 	if !value.IsObject() {
 		return c
 	}
-	value.ForEach(func(key, v gjson.Result) bool {
+	value.ForEach(func(key, v rawjson.Value) bool {
 		switch key.Str {
 		case "name":
 			c.name = v
@@ -166,7 +166,7 @@ func readContainer(value gjson.Result) (c podContainer) {
 
 // markOperations notes the policy on the pod, so the pod can be restored to its template. If the pod has a boost, it
 // also notes the requests after the boost.
-func markOperations(pod gjson.Result, policy, boost string) []operation {
+func markOperations(pod rawjson.Value, policy, boost string) []operation {
 	notes := map[string]string{v1alpha1.AnnotationTunedBy: policy}
 	if boost != "" {
 		notes[v1alpha1.AnnotationBoost] = boost
@@ -195,7 +195,7 @@ func variables(c podContainer, has podplan.Resources, at string, w NewPod) (ops 
 	if procs == 0 && memory == 0 || !isEmpty(c.envFrom) {
 		return nil
 	}
-	c.env.ForEach(func(_, v gjson.Result) bool {
+	c.env.ForEach(func(_, v rawjson.Value) bool {
 		switch v.Get("name").String() {
 		case goMaxProcs:
 			procs = 0
@@ -221,9 +221,9 @@ func variables(c podContainer, has podplan.Resources, at string, w NewPod) (ops 
 }
 
 // isEmpty reports whether a list is absent or empty.
-func isEmpty(list gjson.Result) bool {
+func isEmpty(list rawjson.Value) bool {
 	empty := true
-	list.ForEach(func(_, _ gjson.Result) bool { empty = false; return false })
+	list.ForEach(func(_, _ rawjson.Value) bool { empty = false; return false })
 	return empty
 }
 
@@ -238,7 +238,7 @@ type variable struct {
 var most = *resource.NewQuantity(1<<50, resource.BinarySI)
 
 // readResources returns the requests and limits of a container.
-func readResources(resources gjson.Result) (r podplan.Resources, err error) {
+func readResources(resources rawjson.Value) (r podplan.Resources, err error) {
 	for _, field := range []struct {
 		path string
 		cpu  bool
@@ -248,7 +248,7 @@ func readResources(resources gjson.Result) (r podplan.Resources, err error) {
 		{"limits.memory", false, &r.MemoryLimit},
 	} {
 		v := resources.Get(field.path)
-		if !v.Exists() || v.Type == gjson.Null {
+		if !v.Exists() || v.Type == rawjson.Null {
 			continue
 		}
 		q, ok := workload.ParseQuantity(v.String())

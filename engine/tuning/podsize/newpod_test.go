@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/tidwall/gjson"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"pgregory.net/rapid"
 
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
@@ -89,7 +89,7 @@ func TestPatchOfANewPod(t *testing.T) {
 		{"variables from elsewhere may be the same", podOfMain(owner + `,"envFrom":[{"configMapRef":{"name":"env"}}]`), runtime, ""},
 		{"a container without resources gets no variables", podOfMain(``), runtime, ""},
 	} {
-		patch, err := podsize.PatchNewPod(gjson.Parse(test.pod), test.want)
+		patch, err := podsize.PatchNewPod(rawjson.Parse(test.pod), test.want)
 		if err != nil {
 			t.Errorf("%s: %v", test.reason, err)
 			continue
@@ -104,7 +104,7 @@ func TestPatchOfANewPod(t *testing.T) {
 		if diff := cmp.Diff(parsed(t, []byte(test.after)), parsed(t, after)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 		}
-		if again, err := podsize.PatchNewPod(gjson.ParseBytes(after), test.want); err != nil || again != nil {
+		if again, err := podsize.PatchNewPod(rawjson.ParseBytes(after), test.want); err != nil || again != nil {
 			t.Errorf("%s: asked again: %s, %v", test.reason, again, err)
 		}
 	}
@@ -161,7 +161,7 @@ func TestBoostsForTheStart(t *testing.T) {
 			}), ""},
 		{"a container that is none of them", strings.ReplaceAll(podOfMain(owner), "main", "other"), with("2x"), ""},
 	} {
-		patch, err := podsize.PatchNewPod(gjson.Parse(test.pod), test.want)
+		patch, err := podsize.PatchNewPod(rawjson.Parse(test.pod), test.want)
 		if err != nil {
 			t.Errorf("%s: %v", test.reason, err)
 			continue
@@ -169,7 +169,7 @@ func TestBoostsForTheStart(t *testing.T) {
 		after := applied(t, test.pod, patch)
 		if test.after == "" {
 			test.want.Boost = nil
-			plain, err := podsize.PatchNewPod(gjson.Parse(test.pod), test.want)
+			plain, err := podsize.PatchNewPod(rawjson.Parse(test.pod), test.want)
 			if err != nil {
 				t.Error(err)
 			}
@@ -178,7 +178,7 @@ func TestBoostsForTheStart(t *testing.T) {
 		if diff := cmp.Diff(parsed(t, []byte(test.after)), parsed(t, after)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 		}
-		if again, err := podsize.PatchNewPod(gjson.ParseBytes(after), test.want); err != nil || again != nil {
+		if again, err := podsize.PatchNewPod(rawjson.ParseBytes(after), test.want); err != nil || again != nil {
 			t.Errorf("%s: asked again: %s, %v", test.reason, again, err)
 		}
 	}
@@ -197,12 +197,12 @@ func TestPodsThatPass(t *testing.T) {
 		podOfMain(`,"resources":{"requests":{"cpu":"-1"}}`):                                                                 "below zero",
 		podWith(`{"resources":{"limits":{"cpu":"2"}},"containers":[{"name":"main","resources":{"requests":{"cpu":"1"}}}]}`): "the pod as a whole",
 	} {
-		if patch, err := podsize.PatchNewPod(gjson.Parse(joinText), want); err == nil || patch != nil || !strings.Contains(err.Error(), why) {
+		if patch, err := podsize.PatchNewPod(rawjson.Parse(joinText), want); err == nil || patch != nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %s, %v", joinText, patch, err)
 		}
 	}
 	for _, joinText := range []string{``, `null`, `{}`, `{"spec":{"containers":7}}`, `{"spec":{"containers":[null,{"name":{}}]}}`} {
-		if patch, err := podsize.PatchNewPod(gjson.Parse(joinText), want); err != nil || patch != nil {
+		if patch, err := podsize.PatchNewPod(rawjson.Parse(joinText), want); err != nil || patch != nil {
 			t.Errorf("%q: %s, %v", joinText, patch, err)
 		}
 	}
@@ -243,9 +243,9 @@ var amounts = map[string][]string{
 }
 
 // classOf is the class of service by the rules of Kubernetes, for CPU and memory.
-func classOf(pod gjson.Result) corev1.PodQOSClass {
+func classOf(pod rawjson.Value) corev1.PodQOSClass {
 	any, guaranteed := false, true
-	pod.Get("spec.containers").ForEach(func(_, c gjson.Result) bool {
+	pod.Get("spec.containers").ForEach(func(_, c rawjson.Value) bool {
 		for _, name := range []string{"cpu", "memory"} {
 			request, limit := quantityIn(c, "requests."+name), quantityIn(c, "limits."+name)
 			any = any || !request.IsZero() || !limit.IsZero()
@@ -262,7 +262,7 @@ func classOf(pod gjson.Result) corev1.PodQOSClass {
 	return corev1.PodQOSBurstable
 }
 
-func quantityIn(c gjson.Result, at string) resource.Quantity {
+func quantityIn(c rawjson.Value, at string) resource.Quantity {
 	if v := c.Get("resources." + at); v.Exists() {
 		return resource.MustParse(v.String())
 	}
@@ -299,7 +299,7 @@ func TestPodsStayValid(t *testing.T) {
 				Memory: rapid.Int64Range(0, 1<<45).Draw(t, "bytes")})
 		}
 		before := podWith(`{"containers":[` + strings.Join(containers, ",") + `]}`)
-		patch, err := podsize.PatchNewPod(gjson.Parse(before), want)
+		patch, err := podsize.PatchNewPod(rawjson.Parse(before), want)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -307,16 +307,16 @@ func TestPodsStayValid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if was, is := classOf(gjson.Parse(before)), classOf(gjson.ParseBytes(after)); was != is {
+		if was, is := classOf(rawjson.Parse(before)), classOf(rawjson.ParseBytes(after)); was != is {
 			t.Errorf("%s became %s:\n%s\n%s", was, is, before, after)
 		}
 		for i := range containers {
-			c := gjson.GetBytes(after, fmt.Sprintf("spec.containers.%d", i))
+			c := rawjson.GetBytes(after, fmt.Sprintf("spec.containers.%d", i))
 			for of, n := range map[string]int64{"cpu": want.Containers[i].CPU, "memory": want.Containers[i].Memory} {
-				owned := gjson.Get(containers[i], "resources.requests."+of)
+				owned := rawjson.Get(containers[i], "resources.requests."+of)
 				request, limit := quantityIn(c, "requests."+of), quantityIn(c, "limits."+of)
 				if c.Get("resources.requests."+of).Exists() != owned.Exists() ||
-					c.Get("resources.limits."+of).Exists() != gjson.Get(containers[i], "resources.limits."+of).Exists() {
+					c.Get("resources.limits."+of).Exists() != rawjson.Get(containers[i], "resources.limits."+of).Exists() {
 					t.Errorf("something was added or taken away:\n%s\n%s", before, after)
 				}
 				if !limit.IsZero() && request.Cmp(limit) > 0 {
@@ -373,7 +373,7 @@ func TestHostilePods(t *testing.T) {
 		{"an environment that is none", podOfMain(`,"env":7,"envFrom":{},"resources":{"requests":{"cpu":"400m","memory":"64Mi"}}`),
 			`[{"op":"add","path":"/spec/containers/0/env/-","value":{"name":"GOMAXPROCS","value":"1"}},{"op":"add","path":"/spec/containers/0/env/-","value":{"name":"GOMEMLIMIT","value":"60397920"}}]`},
 	} {
-		patch, err := podsize.PatchNewPod(gjson.Parse(test.pod), want)
+		patch, err := podsize.PatchNewPod(rawjson.Parse(test.pod), want)
 		got := string(patch)
 		if err != nil {
 			got = "error"

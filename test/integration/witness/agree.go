@@ -7,28 +7,28 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/workload"
 )
 
 func groupKind(raw []byte) schema.GroupKind {
-	gv, err := schema.ParseGroupVersion(gjson.GetBytes(raw, "apiVersion").Str)
+	gv, err := schema.ParseGroupVersion(rawjson.GetBytes(raw, "apiVersion").Str)
 	if err != nil {
 		return schema.GroupKind{}
 	}
-	return schema.GroupKind{Group: gv.Group, Kind: gjson.GetBytes(raw, "kind").Str}
+	return schema.GroupKind{Group: gv.Group, Kind: rawjson.GetBytes(raw, "kind").Str}
 }
 
 // disagreesWithLedger compares the winner of an explanation with the policies in the ledger.
 func disagreesWithLedger(story *explain.Explanation, raw []byte) (wrong []string) {
-	text := gjson.GetBytes(raw, "metadata.annotations").Map()[v1alpha1.AnnotationLedger].Str
+	text := rawjson.GetBytes(raw, "metadata.annotations").Map()[v1alpha1.AnnotationLedger].Str
 	if text == "" {
 		if story.State == "asleep" {
 			wrong = append(wrong, "told to be asleep, and nobody has written a ledger")
@@ -118,7 +118,7 @@ func (w *Witness) foretold(before, now *scene) (count int) {
 // reports whether there is such a write.
 func (w *Witness) since(before *scene, ref workload.Ref) (mine []write, cut bool) {
 	all := w.writes.of(before.heard, before.paths[ref])
-	version := gjson.GetBytes(before.objects[ref], "metadata.resourceVersion").Str
+	version := rawjson.GetBytes(before.objects[ref], "metadata.resourceVersion").Str
 	for i, one := range all {
 		if one.before != "" && one.before != version {
 			return all[:i], true
@@ -173,7 +173,7 @@ func (w *Witness) compare(before, now *scene, ref workload.Ref, story *explain.E
 		return ""
 	case limited && len(told) == 0: // it may happen earlier than predicted
 		return ""
-	case len(mine) == 0 && gjson.GetBytes(before.objects[ref], "metadata.resourceVersion").Str != gjson.GetBytes(now.objects[ref],
+	case len(mine) == 0 && rawjson.GetBytes(before.objects[ref], "metadata.resourceVersion").Str != rawjson.GetBytes(now.objects[ref],
 		"metadata.resourceVersion").Str:
 		return "" // another writer wrote, and the manager has decided anew
 	}

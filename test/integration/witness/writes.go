@@ -10,11 +10,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -118,14 +118,14 @@ func (w *writes) wrap(next http.RoundTripper) http.RoundTripper {
 		}
 		_ = resp.Body.Close()
 		resp.Body = io.NopCloser(bytes.NewReader(answer))
-		one := write{at: at, path: strings.TrimSuffix(r.URL.Path, "/scale"), after: gjson.GetBytes(answer, "metadata.resourceVersion").Str,
+		one := write{at: at, path: strings.TrimSuffix(r.URL.Path, "/scale"), after: rawjson.GetBytes(answer, "metadata.resourceVersion").Str,
 			fields: map[string]string{}}
 		switch types.PatchType(r.Header.Get("Content-Type")) {
 		case types.JSONPatchType:
 			one.readOperations(body)
 		case types.MergePatchType:
-			one.before = gjson.GetBytes(body, "metadata.resourceVersion").Str
-			one.readFields("", gjson.ParseBytes(body))
+			one.before = rawjson.GetBytes(body, "metadata.resourceVersion").Str
+			one.readFields("", rawjson.ParseBytes(body))
 		default: // an object kept in the state of its template is not decided per target
 		}
 		w.mu.Lock()
@@ -141,15 +141,15 @@ var pointerOfLedger = "/metadata/annotations/" + escape(v1alpha1.AnnotationLedge
 func escape(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
 
 // readFields records a merge patch.
-func (w *write) readFields(at string, value gjson.Result) {
+func (w *write) readFields(at string, value rawjson.Value) {
 	switch {
 	case at == "/metadata/resourceVersion" || at == "/metadata/uid" || at == pointerOfLedger:
 	case value.IsObject():
-		value.ForEach(func(key, inner gjson.Result) bool {
+		value.ForEach(func(key, inner rawjson.Value) bool {
 			w.readFields(at+"/"+escape(key.Str), inner)
 			return true
 		})
-	case value.Type == gjson.Null:
+	case value.Type == rawjson.Null:
 		w.fields[at] = ""
 	default:
 		w.fields[at] = value.Raw

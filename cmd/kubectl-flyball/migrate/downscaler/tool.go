@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 const prefix = "downscaler/"
@@ -118,7 +118,7 @@ func readConfig(in *migrate.Input, out *migrate.Output) config {
 	return c
 }
 
-func (c *config) readFlags(args []gjson.Result) {
+func (c *config) readFlags(args []rawjson.Value) {
 	for i := 0; i < len(args); i++ {
 		name, value, hasValue := strings.Cut(strings.TrimLeft(args[i].Str, "-"), "=")
 		if !strings.HasPrefix(args[i].Str, "-") {

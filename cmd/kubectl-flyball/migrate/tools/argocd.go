@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/week"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 var appProject = schema.GroupKind{Group: "argoproj.io", Kind: "AppProject"}
@@ -37,7 +37,7 @@ func convertProjects(in *migrate.Input, out *migrate.Output) {
 }
 
 // convertProject adds a Schedule for each group of Applications that have the same windows.
-func convertProject(in *migrate.Input, p migrate.Object, windows []gjson.Result, out *migrate.Output) {
+func convertProject(in *migrate.Input, p migrate.Object, windows []rawjson.Value, out *migrate.Output) {
 	var members migrate.Groups[string, string]
 	for _, app := range in.Of(migrate.Application) {
 		if app.Namespace() != p.Namespace() || cmp.Or(app.Get("spec.project").Str, "default") != p.Name() {
@@ -73,7 +73,7 @@ func convertProject(in *migrate.Input, p migrate.Object, windows []gjson.Result,
 		}
 	}
 	for i, set := range members.Keys {
-		var held []gjson.Result
+		var held []rawjson.Value
 		for _, text := range strings.Split(set, ",") {
 			n, _ := migrate.Count(text) // the text was formatted above, so it can be parsed
 			held = append(held, windows[n])
@@ -89,7 +89,7 @@ func convertProject(in *migrate.Input, p migrate.Object, windows []gjson.Result,
 
 // holdsFor reports whether a window applies to an Application. Usually one of its lists has to match. With andOperator,
 // every list that is not empty has to match.
-func holdsFor(w gjson.Result, app migrate.Object) bool {
+func holdsFor(w rawjson.Value, app migrate.Object) bool {
 	destination := app.Get("spec.destination")
 	lists := []struct {
 		globs  []string
@@ -125,13 +125,13 @@ func globbed(glob, text string) bool {
 }
 
 // syncWindow returns a sync window as a window of a policy with the given time zone.
-func syncWindow(w gjson.Result, zone string) v1alpha1.Window {
+func syncWindow(w rawjson.Value, zone string) v1alpha1.Window {
 	window := v1alpha1.Window{Cron: w.Get("schedule").Str, Duration: v1alpha1.Duration(w.Get("duration").Str)}
 	return week.InZone([]v1alpha1.Window{window}, migrate.Zone(w.Get("timeZone").Str), zone)[0]
 }
 
 // emitSync adds Schedules for the windows that a group of Applications has in common.
-func emitSync(p migrate.Object, name string, held []gjson.Result, apps []string, out *migrate.Output) {
+func emitSync(p migrate.Object, name string, held []rawjson.Value, apps []string, out *migrate.Output) {
 	zone := migrate.Zone(held[0].Get("timeZone").Str)
 	var allow, deny []v1alpha1.Window
 	for _, w := range held {
@@ -158,7 +158,7 @@ func emitSync(p migrate.Object, name string, held []gjson.Result, apps []string,
 		}
 		e := out.Emit(s, p)
 		e.Note("automated sync is off while it is asleep; the Applications are listed by name, so add new ones to the list")
-		if i == 0 && slices.ContainsFunc(held, func(w gjson.Result) bool { return w.Get("syncOverrun").Bool() }) {
+		if i == 0 && slices.ContainsFunc(held, func(w rawjson.Value) bool { return w.Get("syncOverrun").Bool() }) {
 			e.Note("syncOverrun is dropped: a sync that has begun always goes on here")
 		}
 	}
@@ -167,7 +167,7 @@ func emitSync(p migrate.Object, name string, held []gjson.Result, apps []string,
 // emitManual adds the freezes for windows without manualSync. In Argo CD, a deny window without manualSync refuses
 // manual syncs while it is open. Allow windows refuse manual syncs while no allow window is open, if one of them has no
 // manualSync.
-func emitManual(p migrate.Object, name string, held []gjson.Result, apps []string, out *migrate.Output) {
+func emitManual(p migrate.Object, name string, held []rawjson.Value, apps []string, out *migrate.Output) {
 	var deny, allow []v1alpha1.Window
 	denies, allows := false, false
 	zone := migrate.Zone(held[0].Get("timeZone").Str)

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/week"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/timeline/recur"
 )
@@ -59,10 +59,10 @@ func convertCrons(in *migrate.Input, out *migrate.Output) {
 	}
 }
 
-func isCronTrigger(t gjson.Result) bool { return t.Get("type").Str == "cron" }
+func isCronTrigger(t rawjson.Value) bool { return t.Get("type").Str == "cron" }
 
 // convertTriggers converts a ScaledObject with cron triggers.
-func convertTriggers(s migrate.Object, triggers []gjson.Result, out *migrate.Output) {
+func convertTriggers(s migrate.Object, triggers []rawjson.Value, out *migrate.Output) {
 	var crons []cronTrigger
 	rest := false // triggers that are not converted
 	for i, t := range triggers {
@@ -127,7 +127,7 @@ var kedaCrons = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month |
 
 // readCron reads a cron trigger. It returns the reason for a trigger that cannot be converted. KEDA refuses most such triggers,
 // which then have no effect.
-func readCron(m gjson.Result) (cronTrigger, string) {
+func readCron(m rawjson.Value) (cronTrigger, string) {
 	start, end := strings.TrimSpace(m.Get("start").Str), strings.TrimSpace(m.Get("end").Str)
 	c := cronTrigger{zone: m.Get("timezone").Str}
 	var ok bool
@@ -193,7 +193,7 @@ func readable(s migrate.Object, out *migrate.Output) bool {
 }
 
 // targetKind returns the kind of a scaleTargetRef. The defaults are those of KEDA 1a746d1 (pkg/util/gvkr.go).
-func targetKind(ref gjson.Result) schema.GroupKind {
+func targetKind(ref rawjson.Value) schema.GroupKind {
 	version, kind := cmp.Or(ref.Get("apiVersion").Str, "apps/v1"), cmp.Or(ref.Get("kind").Str, "Deployment")
 	return migrate.Served(schema.FromAPIVersionAndKind(version, kind).GroupKind())
 }

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 const freezePrefix = "freeze-operator.io/"
@@ -117,7 +117,7 @@ func emitFreezes(f migrate.Object, out *migrate.Output,
 	if !git.Get("enabled").Bool() {
 		return
 	}
-	more := func(suffix string, part gjson.Result, selector string, gk schema.GroupKind) {
+	more := func(suffix string, part rawjson.Value, selector string, gk schema.GroupKind) {
 		t := v1alpha1.ClusterTargetSelector{NamespaceSelector: orAll(part.Get("namespaceSelector"))}
 		t.Kinds, t.Selector, t.Exclude = migrate.Refs(gk), migrate.Decoded[metav1.LabelSelector](part.Get(selector)), &metav1.LabelSelector{}
 		r := rules
@@ -150,7 +150,7 @@ func noteActions(e *migrate.Emitted, deny []v1alpha1.Action, kinds []v1alpha1.Ki
 	e.Note("namespaceSelector never reaches kube-system, kube-public, kube-node-lease and Flyball's own namespace here")
 }
 
-func orAll(selector gjson.Result) *metav1.LabelSelector {
+func orAll(selector rawjson.Value) *metav1.LabelSelector {
 	if s := migrate.Decoded[metav1.LabelSelector](selector); s != nil {
 		return s
 	}
@@ -159,7 +159,7 @@ func orAll(selector gjson.Result) *metav1.LabelSelector {
 
 // freezeTarget returns the selection of a freeze. Its Exclude is empty, because the tool has no label to exclude an
 // object. The result unknown is the reason if the selection has no counterpart.
-func freezeTarget(target gjson.Result) (t v1alpha1.ClusterTargetSelector, unknown string) {
+func freezeTarget(target rawjson.Value) (t v1alpha1.ClusterTargetSelector, unknown string) {
 	t.NamespaceSelector = orAll(target.Get("namespaceSelector"))
 	t.Selector, t.Exclude = migrate.Decoded[metav1.LabelSelector](target.Get("objectSelector")), &metav1.LabelSelector{}
 	for _, kind := range migrate.Texts(target.Get("kinds")) {
@@ -175,7 +175,7 @@ func freezeTarget(target gjson.Result) (t v1alpha1.ClusterTargetSelector, unknow
 	return t, ""
 }
 
-func actionsOf(list gjson.Result) []v1alpha1.Action {
+func actionsOf(list rawjson.Value) []v1alpha1.Action {
 	var all []v1alpha1.Action
 	for _, text := range migrate.Texts(list) {
 		if a, ok := actions[text]; ok {
@@ -185,7 +185,7 @@ func actionsOf(list gjson.Result) []v1alpha1.Action {
 	return all
 }
 
-func instantOf(v gjson.Result) metav1.Time {
+func instantOf(v rawjson.Value) metav1.Time {
 	t, err := time.Parse(time.RFC3339, v.Str)
 	if err != nil {
 		return metav1.Time{}
@@ -246,7 +246,7 @@ func freezeSleepers(in *migrate.Input, out *migrate.Output) {
 		syncing := o.Get("spec.syncPolicy.automated").Exists()
 		switch {
 		case !ok || syncing:
-		case gjson.Parse(text).IsObject() && gjson.Valid(text):
+		case rawjson.Parse(text).IsObject() && rawjson.Valid(text):
 			s.Originals = []migrate.Original{{Pointer: "/spec/syncPolicy/automated", Was: text}}
 		default:
 			s.ByHand = append(s.ByHand,

@@ -7,13 +7,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 var sleepInfo = schema.GroupKind{Group: "kube-green.com", Kind: "SleepInfo"}
@@ -121,7 +121,7 @@ func alikeKinds(kinds []schema.GroupKind, excluded map[schema.GroupKind][]string
 }
 
 // selectionOf reads the switches and the references of a SleepInfo.
-func selectionOf(spec gjson.Result) sleepSelection {
+func selectionOf(spec rawjson.Value) sleepSelection {
 	sel := sleepSelection{names: map[schema.GroupKind]string{}, counts: map[schema.GroupKind]int64{}}
 	for _, k := range []struct {
 		field string
@@ -142,7 +142,7 @@ func selectionOf(spec gjson.Result) sleepSelection {
 			selector.MatchLabels[key] = value.String()
 		}
 		if name := ref.Get("name").Str; name != "" {
-			gk := migrate.Object{Result: ref}.GroupKind()
+			gk := migrate.Object{Value: ref}.GroupKind()
 			if other := sel.names[gk]; other != "" && other != name {
 				sel.nothing = append(sel.nothing, gk)
 			}
@@ -162,10 +162,10 @@ func selectionOf(spec gjson.Result) sleepSelection {
 }
 
 // excludedNames returns the names in excludeRef, by kind.
-func excludedNames(spec gjson.Result) (names migrate.Groups[schema.GroupKind, string]) {
+func excludedNames(spec rawjson.Value) (names migrate.Groups[schema.GroupKind, string]) {
 	for _, ref := range spec.Get("excludeRef").Array() {
 		if name := ref.Get("name").Str; name != "" {
-			names.Add(migrate.Object{Result: ref}.GroupKind(), name)
+			names.Add(migrate.Object{Value: ref}.GroupKind(), name)
 		}
 	}
 	return names
@@ -219,22 +219,22 @@ func sleepInfoSleepers(in *migrate.Input, out *migrate.Output) {
 
 // secretOriginals reads both formats of a Secret: the newer merge patches by kind and name, and the older lists.
 func secretOriginals(s, info migrate.Object, add func(schema.GroupKind, string, []migrate.Original), out *migrate.Output) {
-	patches := gjson.Parse(secretText(s, "original-resource-info"))
+	patches := rawjson.Parse(secretText(s, "original-resource-info"))
 	for _, kind := range migrate.SortedKeys(patches) {
 		gk := schema.ParseGroupKind(kind)
 		for _, name := range migrate.SortedKeys(patches.Map()[kind]) {
 			patch := patches.Map()[kind].Map()[name].String()
-			if !gjson.Valid(patch) {
+			if !rawjson.Valid(patch) {
 				out.Leave(s, "the original of %s %s cannot be read: %s", kind, name, patch)
 				continue
 			}
-			add(gk, name, leaves(gjson.Parse(patch), "", setBy(info, gk)))
+			add(gk, name, leaves(rawjson.Parse(patch), "", setBy(info, gk)))
 		}
 	}
-	for _, d := range gjson.Parse(secretText(s, "deployment-replicas")).Array() {
+	for _, d := range rawjson.Parse(secretText(s, "deployment-replicas")).Array() {
 		add(migrate.Deployment, d.Get("name").Str, []migrate.Original{{Pointer: "/spec/replicas", Was: d.Get("replicas").Raw, Set: "0"}})
 	}
-	for _, c := range gjson.Parse(secretText(s, "cronjobs-info")).Array() {
+	for _, c := range rawjson.Parse(secretText(s, "cronjobs-info")).Array() {
 		was := c.Get("suspend").Raw
 		if was == "" || was == "null" {
 			was = "false"
@@ -255,7 +255,7 @@ func secretText(s migrate.Object, key string) string {
 }
 
 // leaves returns the fields that a merge patch with originals sets. The value null means that the field was absent.
-func leaves(patch gjson.Result, at string, set map[string]string) []migrate.Original {
+func leaves(patch rawjson.Value, at string, set map[string]string) []migrate.Original {
 	var all []migrate.Original
 	for _, key := range migrate.SortedKeys(patch) {
 		v, pointer := patch.Map()[key], string(path.Pointer(at).Append(key))
@@ -264,7 +264,7 @@ func leaves(patch gjson.Result, at string, set map[string]string) []migrate.Orig
 			continue
 		}
 		o := migrate.Original{Pointer: pointer, Was: v.Raw}
-		if v.Type == gjson.Null {
+		if v.Type == rawjson.Null {
 			o.Was = ""
 		}
 		var known bool

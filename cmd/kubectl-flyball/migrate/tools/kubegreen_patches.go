@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,20 +13,21 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 // operations returns the operations of a JSON patch that is written as YAML text.
-func operations(p gjson.Result) []gjson.Result {
+func operations(p rawjson.Value) []rawjson.Value {
 	raw, err := yaml.YAMLToJSON([]byte(p.Get("patch").Str))
 	if err != nil {
 		return nil
 	}
-	return gjson.ParseBytes(raw).Array()
+	return rawjson.ParseBytes(raw).Array()
 }
 
 // convertGreenPatch converts one patch of a SleepInfo. If the adapter of the kind does the same as the patch, it adds
 // the kind to the selection. If the kind has no adapter, it adds an Adapter.
-func convertGreenPatch(in *migrate.Input, s migrate.Object, p gjson.Result, sel *sleepSelection, out *migrate.Output) {
+func convertGreenPatch(in *migrate.Input, s migrate.Object, p rawjson.Value, sel *sleepSelection, out *migrate.Output) {
 	gk := schema.GroupKind{Group: p.Get("target.group").Str, Kind: p.Get("target.kind").Str}
 	a, known := libraryAdapter(gk)
 	ops := operations(p)
@@ -65,12 +65,12 @@ func convertGreenPatch(in *migrate.Input, s migrate.Object, p gjson.Result, sel 
 }
 
 // isOther reports whether an operation does more than set or remove a field.
-func isOther(op gjson.Result) bool {
+func isOther(op rawjson.Value) bool {
 	return !slices.Contains([]string{"add", "replace", "remove"}, op.Get("op").Str)
 }
 
 // valueOf returns the JSON text of the value that an operation sets.
-func valueOf(op gjson.Result) string {
+func valueOf(op rawjson.Value) string {
 	if op.Get("op").Str == "remove" {
 		return "null"
 	}

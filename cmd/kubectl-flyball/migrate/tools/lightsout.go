@@ -5,12 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/timeline"
 )
 
@@ -74,7 +74,7 @@ func convertLightsOut(in *migrate.Input, out *migrate.Output) {
 }
 
 // lightsOutTarget returns the selection of a schedule. If the schedule selects nothing, the result why is the reason.
-func lightsOutTarget(spec gjson.Result) (t v1alpha1.ClusterTargetSelector, notes []string, why string) {
+func lightsOutTarget(spec rawjson.Value) (t v1alpha1.ClusterTargetSelector, notes []string, why string) {
 	types := migrate.Texts(spec.Get("workloadTypes"))
 	for _, k := range []schema.GroupKind{migrate.Deployment, migrate.StatefulSet, migrate.CronJob} {
 		if len(types) == 0 || slices.Contains(types, k.Kind) {
@@ -107,7 +107,7 @@ func lightsOutTarget(spec gjson.Result) (t v1alpha1.ClusterTargetSelector, notes
 }
 
 // lightsOutRate returns the rate limit of a schedule, or the reason why it has no counterpart.
-func lightsOutRate(limit gjson.Result) (*v1alpha1.RateLimit, string) {
+func lightsOutRate(limit rawjson.Value) (*v1alpha1.RateLimit, string) {
 	if !limit.IsObject() {
 		return nil, ""
 	}

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/week"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 var (
@@ -73,7 +73,7 @@ type smartGroup struct {
 	dead     []string
 }
 
-func groupTriggers(s migrate.Object, triggers []gjson.Result, out *migrate.Output) smartGroup {
+func groupTriggers(s migrate.Object, triggers []rawjson.Value, out *migrate.Output) smartGroup {
 	var g smartGroup
 	for _, t := range triggers {
 		if why := neverFires(t); why != "" {
@@ -101,10 +101,10 @@ func groupTriggers(s migrate.Object, triggers []gjson.Result, out *migrate.Outpu
 
 // lastOfEachName returns the triggers that the tool uses. If several triggers have the same name, only the last of them
 // counts.
-func lastOfEachName(all []gjson.Result) []gjson.Result {
-	var kept []gjson.Result
+func lastOfEachName(all []rawjson.Value) []rawjson.Value {
+	var kept []rawjson.Value
 	for i, t := range all {
-		if !slices.ContainsFunc(all[i+1:], func(o gjson.Result) bool { return o.Get("name").Str == t.Get("name").Str }) {
+		if !slices.ContainsFunc(all[i+1:], func(o rawjson.Value) bool { return o.Get("name").Str == t.Get("name").Str }) {
 			kept = append(kept, t)
 		}
 	}
@@ -112,7 +112,7 @@ func lastOfEachName(all []gjson.Result) []gjson.Result {
 }
 
 // neverFires returns the reason why a trigger never has an effect in the tool, or "".
-func neverFires(t gjson.Result) string {
+func neverFires(t rawjson.Value) string {
 	interval := t.Get("interval")
 	days := strings.Split(interval.Get("recurring").Str, ",")
 	known := slices.ContainsFunc(days, func(d string) bool { return smartDays[strings.TrimSpace(d)] != "" })
@@ -132,7 +132,7 @@ func neverFires(t gjson.Result) string {
 
 // smartTrigger converts one trigger. It returns notes about the differences in meaning, or the reason why the trigger
 // has no counterpart.
-func smartTrigger(t gjson.Result) (v1alpha1.TimeTrigger, []string, string) {
+func smartTrigger(t rawjson.Value) (v1alpha1.TimeTrigger, []string, string) {
 	name := t.Get("name").Str
 	out := v1alpha1.TimeTrigger{Name: name, Priority: int32(t.Get("priority").Int()), Suspend: t.Get("suspend").Bool()}
 	var notes []string
@@ -162,7 +162,7 @@ func smartTrigger(t gjson.Result) (v1alpha1.TimeTrigger, []string, string) {
 	return out, notes, ""
 }
 
-func smartWindow(t gjson.Result) (v1alpha1.Window, string) {
+func smartWindow(t rawjson.Value) (v1alpha1.Window, string) {
 	interval := t.Get("interval")
 	var w v1alpha1.Window
 	if interval.Get("recurring").Str == "" { // the trigger is open daily, from one date until the day before another date
@@ -200,7 +200,7 @@ func clockWithSeconds(text string) (string, bool) {
 }
 
 // smartValues returns the bounds that a trigger sets, or nil if it sets none.
-func smartValues(config gjson.Result) *v1alpha1.TriggerValues {
+func smartValues(config rawjson.Value) *v1alpha1.TriggerValues {
 	var v v1alpha1.TriggerValues
 	if n := config.Get("minReplicas"); n.Exists() {
 		v.Min = new(n.Int())

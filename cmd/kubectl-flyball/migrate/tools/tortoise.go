@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 var foreignTortoise = schema.GroupKind{Group: "autoscaling.mercari.com", Kind: "Tortoise"}
@@ -88,7 +88,7 @@ func madeAutoscaler(t migrate.Object) string {
 		"tortoise-hpa-"+t.Name())
 }
 
-func oneLine(v gjson.Result) string { return strings.Join(strings.Fields(v.Raw), " ") }
+func oneLine(v rawjson.Value) string { return strings.Join(strings.Fields(v.Raw), " ") }
 
 func tortoiseMode(t migrate.Object, out *migrate.Output, e *migrate.Emitted) v1alpha1.TortoiseMode {
 	switch mode := t.Get("spec.updateMode").Str; mode {
@@ -146,7 +146,7 @@ func (u *tuned) of(container string) *v1alpha1.TunedResources {
 }
 
 // policy adds the autoscaling policy of a container. A resource that the policy does not mention is Off.
-func (u *tuned) policy(p gjson.Result) {
+func (u *tuned) policy(p rawjson.Value) {
 	name := p.Get("containerName").Str
 	c := u.of(name)
 	c.CPU, c.Memory = v1alpha1.ScaleOff, "Off"
@@ -182,7 +182,7 @@ func (u *tuned) others() {
 	}
 }
 
-func (u *tuned) quantities(v gjson.Result) *v1alpha1.Quantities {
+func (u *tuned) quantities(v rawjson.Value) *v1alpha1.Quantities {
 	if !v.Exists() {
 		return nil
 	}

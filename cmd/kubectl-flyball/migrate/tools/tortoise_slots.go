@@ -5,11 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/week"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 // slot has the bounds of one hour of the week. Zero means no bound.
@@ -18,10 +17,10 @@ type slot struct{ min, max int64 }
 type slots [7][24]slot
 
 // slotsOf parses the recommendations of a Tortoise, by time zone.
-func slotsOf(horizontal gjson.Result) (map[string]*slots, []string) {
+func slotsOf(horizontal rawjson.Value) (map[string]*slots, []string) {
 	byZone := map[string]*slots{}
 	var zones []string
-	read := func(list gjson.Result, set func(*slot, int64)) {
+	read := func(list rawjson.Value, set func(*slot, int64)) {
 		for _, r := range list.Array() {
 			z := migrate.Zone(r.Get("timezone").Str)
 			if byZone[z] == nil {

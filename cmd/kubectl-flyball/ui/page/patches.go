@@ -7,13 +7,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/recommend"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -31,8 +31,8 @@ func (t tuningBody) WorkloadSpaces() (all []WorkloadSpace) {
 	var refs []workload.Ref
 	for _, raw := range t.World.Objects {
 		ref := source.RefOf(raw)
-		if path := t.template(ref); path == nil || !gjson.GetBytes(raw, strings.Join(path, ".")+".spec.containers").Exists() ||
-			gjson.GetBytes(raw, "metadata.ownerReferences.#(controller==true)").Exists() {
+		if path := t.template(ref); path == nil || !rawjson.GetBytes(raw, strings.Join(path, ".")+".spec.containers").Exists() ||
+			rawjson.GetBytes(raw, "metadata.ownerReferences.#(controller==true)").Exists() {
 			continue
 		}
 		refs = append(refs, ref)

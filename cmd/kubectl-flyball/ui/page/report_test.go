@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidwall/gjson"
 	"golang.org/x/net/html"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/savings"
 )
 
@@ -32,7 +32,7 @@ func demo(t *testing.T) *source.World {
 		t.Fatal(err)
 	}
 	w.Adapters = slices.DeleteFunc(w.Adapters, func(a *v1alpha1.Adapter) bool { // to compile those without an object takes most of the time
-		return !slices.ContainsFunc(w.Objects, func(raw []byte) bool { return gjson.GetBytes(raw, "kind").Str == a.Spec.Target.Kind })
+		return !slices.ContainsFunc(w.Objects, func(raw []byte) bool { return rawjson.GetBytes(raw, "kind").Str == a.Spec.Target.Kind })
 	})
 	return w
 }

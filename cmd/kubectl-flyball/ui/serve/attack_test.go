@@ -16,12 +16,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidwall/gjson"
-
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/serve"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admission/evaluate"
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 const root = "../../../.."
@@ -55,7 +54,7 @@ func openWith(t *testing.T, change func(*serve.Options), paths ...string) *opene
 		t.Fatal(err)
 	}
 	w.Adapters = slices.DeleteFunc(w.Adapters, func(a *v1alpha1.Adapter) bool { // to compile unused ones is slow
-		return !slices.ContainsFunc(w.Objects, func(raw []byte) bool { return gjson.GetBytes(raw, "kind").Str == a.Spec.Target.Kind })
+		return !slices.ContainsFunc(w.Objects, func(raw []byte) bool { return rawjson.GetBytes(raw, "kind").Str == a.Spec.Target.Kind })
 	})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -5,11 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidwall/gjson"
-
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -94,7 +93,7 @@ func (w *Week) addKept(ctx context.Context, in *source.World, memory *world.Memo
 	without.Policies = slices.DeleteFunc(slices.Clone(in.Policies), func(p policy.Object) bool { return orders[source.IDOf(p)] })
 	if !whole {
 		without.Objects = slices.DeleteFunc(slices.Clone(in.Objects), func(raw []byte) bool {
-			ns := gjson.GetBytes(raw, "metadata.namespace").Str
+			ns := rawjson.GetBytes(raw, "metadata.namespace").Str
 			return ns != "" && !namespaces[ns]
 		})
 	}

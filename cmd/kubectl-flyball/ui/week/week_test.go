@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/tidwall/gjson"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/timeline"
 )
 
@@ -28,7 +28,7 @@ func demo(t *testing.T) *source.World {
 	}
 	// Compiling adapters without objects takes most of the time.
 	w.Adapters = slices.DeleteFunc(w.Adapters, func(a *v1alpha1.Adapter) bool {
-		return !slices.ContainsFunc(w.Objects, func(raw []byte) bool { return gjson.GetBytes(raw, "kind").Str == a.Spec.Target.Kind })
+		return !slices.ContainsFunc(w.Objects, func(raw []byte) bool { return rawjson.GetBytes(raw, "kind").Str == a.Spec.Target.Kind })
 	})
 	return w
 }
@@ -100,7 +100,7 @@ func TestBarsAreThePlan(t *testing.T) {
 func compare(t *testing.T, k *week.Week, text []byte) (bars int) {
 	t.Helper()
 	want := map[string][]planned{}
-	for _, c := range gjson.GetBytes(text, "changes").Array() {
+	for _, c := range rawjson.GetBytes(text, "changes").Array() {
 		if c.Get("field").Str == "/spec/replicas" {
 			at, err := time.Parse(time.RFC3339, c.Get("at").Str)
 			if err != nil {
