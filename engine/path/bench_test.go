@@ -87,7 +87,7 @@ func BenchmarkExtractWildcards(b *testing.B) {
 	}
 }
 
-func BenchmarkGjsonGetMany(b *testing.B) {
+func BenchmarkSingleValues(b *testing.B) {
 	doc := deployment(b)
 	queries := make([]string, len(deploymentPaths))
 	for i, text := range deploymentPaths {
@@ -96,8 +96,12 @@ func BenchmarkGjsonGetMany(b *testing.B) {
 	b.SetBytes(int64(len(doc)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if len(rawjson.GetManyBytes(doc, queries...)) != len(queries) {
-			b.Fatal("values are missing")
+		found := false
+		for _, query := range queries {
+			found = rawjson.GetBytes(doc, query).Exists() || found
+		}
+		if !found {
+			b.Fatal("no value was found")
 		}
 	}
 }
