@@ -41,7 +41,8 @@ func until(t *testing.T, objects []string, refs []workload.Ref, from, to time.Du
 	}
 	var few []v1alpha1.Adapter
 	for _, a := range all {
-		if slices.Contains([]string{worldtest.Deployments, worldtest.Autoscalers, "cronjobs.batch", "scaledobjects.keda.sh"}, a.Name) {
+		if slices.Contains([]string{worldtest.Deployments, worldtest.Autoscalers, "cronjobs.batch", "scaledobjects.keda.sh",
+			"applications.argoproj.io", "helmreleases.helm.toolkit.fluxcd.io", "kustomizations.kustomize.toolkit.fluxcd.io"}, a.Name) {
 			few = append(few, a)
 		}
 	}
@@ -64,6 +65,8 @@ func TestAStoppedScheduleKeepsTargetsThatSleepForOthersToo(t *testing.T) {
 	narrowed := nightly(0)
 	narrowed.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: hpa.Group, Kind: hpa.Kind}}
 	narrowed.Spec.AsleepAs = &v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{Min: new(int64(1)), Max: new(int64(2))}}
+	held, late := nightly(0), during("late", "21:00", "23:00", 5)
+	held.Spec.HoldOwner, held.Spec.Target.Kinds, late.Spec.Target.Kinds = true, deployments, deployments
 	refs := []workload.Ref{web}
 	for reason, tc := range map[string]struct {
 		schedule *v1alpha1.Schedule
@@ -84,6 +87,7 @@ func TestAStoppedScheduleKeepsTargetsThatSleepForOthersToo(t *testing.T) {
 		"an autoscaler is held for an order": {nightly(0), scaler, []workload.Ref{web, kedaScaled}, []policy.Object{order("demo", asleep, 1, 3)}},
 		"an autoscaler is held for a schedule": {nightly(0), scaler, []workload.Ref{web, kedaScaled},
 			[]policy.Object{during("late", "19:00", "23:00", 5)}},
+		"an owner is held": {held, []string{webAt(4), kustomizationOf(false, "web")}, []workload.Ref{web, kustomization}, []policy.Object{late}},
 		"bounds by a trigger": {narrowed, []string{webAt(2), hpaOf(2, 9)}, []workload.Ref{web, hpa},
 			[]policy.Object{peakAt(v1alpha1.TriggerValues{Min: new(int64(1)), Max: new(int64(2))})}},
 	} {

@@ -48,6 +48,11 @@ func (d decider) fromOwned(k *Kind, obj *workload.Object) (intents []workload.In
 		for _, id := range d.changedBy(tk, owned) {
 			keep[id] = true
 		}
+		for i := 0; i < len(owned.Ledger) && !owned.Deleting; i++ {
+			for _, id := range owned.Ledger[i].Holders()[1:] {
+				keep[id] = true
+			}
+		}
 	}
 	if !slices.ContainsFunc(slices.Collect(maps.Keys(keep)), func(id workload.Policy) bool { return d.mayHold(id, obj) }) {
 		return intents, wake

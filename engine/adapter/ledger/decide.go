@@ -387,12 +387,10 @@ func (d *Decision) share(w *Want, l *TrackedField, keep map[workload.Policy]bool
 	}
 	also := w.Also
 	if l != nil && len(keep) > 0 && path.Same(l.Entry.Set, d.After.Set) {
-		for _, id := range l.Entry.Holders() {
-			if keep[id] && id != w.By && !slices.Contains(also, id) {
-				also = append(slices.Clone(also), id)
-			}
-		}
-		slices.SortFunc(also, workload.Policy.Compare)
+		kept := slices.DeleteFunc(l.Entry.Holders(), func(id workload.Policy) bool {
+			return !keep[id] || id == w.By || slices.Contains(also, id)
+		})
+		also = slices.Concat(kept, also) // an entry has room for few
 	}
 	if len(also) == 0 && d.After.Also == "" {
 		return
