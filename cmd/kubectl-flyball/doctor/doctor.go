@@ -82,6 +82,9 @@ type Options struct {
 // Of checks a world and returns the results.
 func Of(w *source.World, o Options) (*Checkup, error) {
 	c := &Checkup{}
+	if !w.DryRunAt.IsZero() {
+		c.Add("dry run", "the manager runs with --dry-run: it writes nothing, and all answers say what would be", nil)
+	}
 	if text := w.Unseen.Note(); text != "" {
 		c.Skip("rights", text)
 	}

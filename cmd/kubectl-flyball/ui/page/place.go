@@ -16,6 +16,8 @@ type Place struct {
 	Namespace string
 	// Read is the instant at which the objects were read.
 	Read time.Time
+	// DryRun is true if the manager writes nothing, and the pages show what would be.
+	DryRun bool
 }
 
 // Scope names the namespaces of the pages.

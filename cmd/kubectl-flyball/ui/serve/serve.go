@@ -158,7 +158,8 @@ func (s *Server) current(ctx context.Context) (*source.World, string, error) {
 func (s *Server) place() page.Place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return page.Place{Cluster: s.ClusterName, Namespace: s.Namespace, Read: s.readAt}
+	dryRun := s.world != nil && !s.world.DryRunAt.IsZero()
+	return page.Place{Cluster: s.ClusterName, Namespace: s.Namespace, Read: s.readAt, DryRun: dryRun}
 }
 
 // forget makes the next request read the world again and make its report again. A kept report may lack a change that an

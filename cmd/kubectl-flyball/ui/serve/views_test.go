@@ -1,6 +1,7 @@
 package serve_test
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/serve"
 )
 
@@ -256,6 +258,33 @@ func TestEveryPageNamesItsWorld(t *testing.T) {
 	}
 	if got := o.text(o.request(http.MethodGet, "/?zone=Mars", ""), http.StatusUnprocessableEntity); !strings.Contains(got, ">Flyball</a>") {
 		t.Error("a page with an error has no name")
+	}
+}
+
+// TestADryRunIsNamedOnEveryPage checks that every page says whether the manager writes nothing, and that the health says so too.
+func TestADryRunIsNamedOnEveryPage(t *testing.T) {
+	for _, dry := range []bool{false, true} {
+		o := openWith(t, func(o *serve.Options) {
+			load := o.Load
+			o.Load = func(ctx context.Context) (*source.World, error) {
+				w, err := load(ctx)
+				if err == nil && dry {
+					own := *w
+					own.DryRunAt = o.Now()
+					w = &own
+				}
+				return w, err
+			}
+		}).enter()
+		for _, path := range []string{"/", "/policies", "/savings", "/target/Deployment.apps/shop/web"} {
+			if got := o.text(o.request(http.MethodGet, path, ""), http.StatusOK); strings.Contains(got, ">dry run</span>") != dry {
+				t.Errorf("a dry run is %t, and %s names it: %t", dry, path, !dry)
+			}
+		}
+		health := o.text(o.request(http.MethodGet, "/health", ""), http.StatusOK)
+		if strings.Contains(health, "all answers say what would be") != dry {
+			t.Errorf("a dry run is %t, and the health is %s", dry, health)
+		}
 	}
 }
 
