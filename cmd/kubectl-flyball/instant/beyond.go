@@ -8,7 +8,7 @@ import (
 
 // limitOfState is the part of a reason that names the begin or the end of a state, with the zone if it follows.
 var limitOfState = regexp.MustCompile(
-	`(?: since|,? until|, next transition) (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d))(?: \((?:UTC|Local|[A-Za-z_]+/[\w/+-]+)\))?`)
+	`(?: since| at|,? until|, next transition) (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d))(?: \((?:UTC|Local|[A-Za-z_]+/[\w/+-]+)\))?`)
 
 // Beyond returns the part of the reason for a state that a reader does not know from the state, its begin and its end. It is
 // empty if the reason repeats these alone. A zero begin or end is not known.

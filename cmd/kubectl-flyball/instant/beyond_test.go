@@ -20,7 +20,8 @@ func TestReasonsDoNotRepeatTheState(t *testing.T) {
 		"kept awake until " + to + ": the release":                                    "kept awake: the release",
 		"kept awake until 2037-05-14T18:00:00Z: the release":                          "kept awake until 2037-05-14T18:00:00Z: the release",
 		"peak since " + from + ", min 3, next transition " + to:                       "peak, min 3",
-		"spec.suspend is true: everything stays as it is":                             "spec.suspend is true: everything stays as it is",
+		"awake at " + to: "",
+		"spec.suspend is true: everything stays as it is": "spec.suspend is true: everything stays as it is",
 	} {
 		if got := instant.Beyond(reason, "Awake", since, until); got != want {
 			t.Errorf("%q becomes %q, want %q", reason, got, want)
