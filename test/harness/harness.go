@@ -19,6 +19,7 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -174,11 +175,26 @@ func (e *Env) awaitCRD(ctx context.Context, crd unstructured.Unstructured) error
 		}
 		objects := &metav1.PartialObjectMetadataList{}
 		objects.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: fmt.Sprint(version["name"]), Kind: kind + "List"})
-		if err := Poll(ctx, Patience, func() error { return e.Client.List(ctx, objects, client.Limit(1)) }); err != nil {
+		served := func() error {
+			err := e.Client.List(ctx, objects, client.Limit(1))
+			if err != nil && e.isGoing(ctx, crd.GetName()) {
+				return nil
+			}
+			return err
+		}
+		if err := Poll(ctx, Patience, served); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// isGoing reports whether a CRD is being deleted or is gone.
+func (e *Env) isGoing(ctx context.Context, name string) bool {
+	crd := &metav1.PartialObjectMetadata{}
+	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	err := e.Client.Get(ctx, client.ObjectKey{Name: name}, crd)
+	return apierrors.IsNotFound(err) || err == nil && crd.DeletionTimestamp != nil
 }
 
 // InstallAdapters installs the shipped adapters with the given names, or all without names.
