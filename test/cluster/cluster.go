@@ -65,6 +65,7 @@ type Cluster struct {
 	mu        sync.Mutex // guards the fields below
 	processes []*process // in the order of their start
 	apiserver *process
+	manager   *process // kube-controller-manager
 	stopped   bool
 
 	failOnce sync.Once

@@ -34,11 +34,45 @@ func (c *Cluster) startWorkloads(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.mu.Lock()
+	c.manager = manager
+	c.mu.Unlock()
 	scheduler, err := c.startScheduler()
 	if err != nil {
 		return err
 	}
 	return await(ctx, "nodes and the default service account to be ready", c.checkWorkloads, kwok, manager, scheduler)
+}
+
+// StopControllers kills kube-controller-manager: nothing acts on workloads until StartControllers. All other components keep running.
+func (c *Cluster) StopControllers() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.manager == nil {
+		return errors.New("stop kube-controller-manager: it does not run")
+	}
+	c.manager.kill()
+	c.forget(c.manager)
+	c.manager = nil
+	return nil
+}
+
+// StartControllers starts kube-controller-manager again after StopControllers.
+func (c *Cluster) StartControllers() error {
+	c.mu.Lock()
+	running := c.manager != nil
+	c.mu.Unlock()
+	if running || c.opts.Level == LevelAPI {
+		return errors.New("start kube-controller-manager: it was not stopped")
+	}
+	manager, err := c.startControllerManager()
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.manager = manager
+	c.mu.Unlock()
+	return nil
 }
 
 func (c *Cluster) startControllerManager() (*process, error) {

@@ -90,7 +90,7 @@ func (r *run) killed(ctx context.Context) error {
 	return err
 }
 
-// edited is a night in which owners edit their objects. The project's programs are down when Flyball wakes the objects.
+// edited is a night in which owners edit their objects. The project's controllers are down when Flyball wakes the objects.
 func (r *run) edited(ctx context.Context) error {
 	since := time.Now()
 	if err := r.manager.set(noon.Add(33 * time.Hour)); err != nil {
@@ -99,8 +99,7 @@ func (r *run) edited(ctx context.Context) error {
 	r.fall(ctx, since)
 	r.each(func(s *scenario) error { return r.patch(ctx, s) })
 	r.calm(ctx)
-	r.project.stop()
-	if err := r.manager.set(noon.Add(45 * time.Hour)); err != nil {
+	if err := errors.Join(r.project.down(r.env), r.manager.set(noon.Add(45*time.Hour))); err != nil {
 		return err
 	}
 	// With its webhooks away, a write may have to wait.
@@ -113,7 +112,7 @@ func (r *run) edited(ctx context.Context) error {
 		return nil
 	})
 	since = time.Now()
-	err := r.project.start(r.env.Cluster.Kubeconfig)
+	err := r.project.up(r.env)
 	r.rise(ctx, since)
 	return err
 }

@@ -279,9 +279,6 @@ func (p *project) redirect(obj *unstructured.Unstructured) {
 
 // start starts the programs. Their output goes to bin/controllers.
 func (p *project) start(kubeconfig string) error {
-	if p.Module == "" {
-		return nil
-	}
 	expand := func(text string) string {
 		return os.Expand(text, func(name string) string {
 			return map[string]string{"DIR": p.work, "PORT": strconv.Itoa(p.port), "KUBECONFIG": kubeconfig}[name]
@@ -315,6 +312,23 @@ func (p *project) stop() {
 		_ = cmd.Wait()
 	}
 	p.running = nil
+}
+
+// down kills the project's controllers.
+func (p *project) down(env *harness.Env) error {
+	if p.Module == "" {
+		return env.Cluster.StopControllers()
+	}
+	p.stop()
+	return nil
+}
+
+// up starts the project's controllers again.
+func (p *project) up(env *harness.Env) error {
+	if p.Module == "" {
+		return env.Cluster.StartControllers()
+	}
+	return p.start(env.Cluster.Kubeconfig)
 }
 
 // end stops the programs, and takes the project's files away.

@@ -271,6 +271,20 @@ func (c *Cluster) StartAPIServer() error {
 	return c.order(ctx, "start-apiserver")
 }
 
+// StopControllers kills kube-controller-manager: nothing acts on workloads.
+func (c *Cluster) StopControllers() error {
+	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
+	defer cancel()
+	return c.order(ctx, "stop-controllers")
+}
+
+// StartControllers starts kube-controller-manager again.
+func (c *Cluster) StartControllers() error {
+	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
+	defer cancel()
+	return c.order(ctx, "start-controllers")
+}
+
 // Stop ends the cluster and waits until all its processes are gone. It may be called again. The error describes
 // failures since the cluster was ready.
 func (c *Cluster) Stop() error {

@@ -138,6 +138,8 @@ func TestRunObeysItsInput(t *testing.T) {
 		{send: "stop-apiserver", wantError: "it does not run"},
 		{send: "start-apiserver"},
 		{send: "start-apiserver", wantError: "it runs already"},
+		{send: "stop-controllers", wantError: "it does not run"},
+		{send: "start-controllers", wantError: "it was not stopped"},
 		{send: "dance", wantError: "unknown command"},
 	} {
 		if _, err := io.WriteString(s.input, step.send+"\n"); err != nil {

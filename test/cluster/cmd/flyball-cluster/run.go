@@ -22,6 +22,8 @@ standard input and answered by one JSON line {"command":...,"error":...}:
 
   stop-apiserver    kill the API server; everything else runs on
   start-apiserver   start it again on the same port and data
+  stop-controllers  kill kube-controller-manager; everything else runs on
+  start-controllers start it again
 
 The cluster ends, and all its processes with it, when standard input is closed,
 on SIGINT, SIGTERM and SIGHUP, when the parent process ends, and when one of its
@@ -115,8 +117,12 @@ func execute(ctx context.Context, c *cluster.Cluster, command string) error {
 		return c.StopAPIServer()
 	case "start-apiserver":
 		return c.StartAPIServer(ctx)
+	case "stop-controllers":
+		return c.StopControllers()
+	case "start-controllers":
+		return c.StartControllers()
 	default:
-		return fmt.Errorf("unknown command %q; commands are stop-apiserver and start-apiserver", command)
+		return fmt.Errorf("unknown command %q; commands are stop-apiserver, start-apiserver, stop-controllers and start-controllers", command)
 	}
 }
 
