@@ -34,7 +34,7 @@ concurrent=$(go list ./engine/apply ./engine/controller/... ./engine/inspect ./e
     ./engine/tuning ./engine/tuning/measure ./engine/watch ./engine/workers ./engine/world/... ./cmd/flyball-manager/... ./cmd/kubectl-flyball/ui/serve)
 # Suites that start a control plane of their own, those that take longest first, so that the last one does not run alone.
 suites=$(go list ./test/integration/library ./test/integration/adapters ./test/integration/tortoise ./test/integration/failures ./test/integration/outage ./test/integration/freeze ./test/integration/schedules ./test/integration/scaledown \
-    ./engine/admission ./test/integration/... ./test/samples/... ./test/deploy/... ./test/monitoring/... ./test/docs/... ./test/local/... ./test/browser ./test/demo \
+    ./engine/admission ./test/integration/... ./test/samples/... ./test/deploy/... ./test/monitoring/... ./test/docs/... ./test/local/... ./test/demo \
     ./test/bench ./test/bench/tortoise)
 # One suite runs the manager as a whole under the race detector, and only there.
 raced=flyball.dev/flyball/test/integration/workloads
@@ -47,8 +47,8 @@ others=$(go list ./engine/... ./crds/... ./adapters/... ./cmd/... ./docs/... ./s
 gently() { nice -n 5 "$tools/report" -timeout 30m "$@"; }
 beside() {
     set -e
-    say "unit and property tests"
-    gently $others
+    say "unit and property tests; tests of the pages in a browser, a module of its own"
+    { (cd test/browser && tests -count=1 -timeout 40m ./... >&3) | gently $others; } 3>&1
     (cd docs/site && gently -count=1 ./...) # the cache does not see the documents, which are outside of the module
     say "unit tests of what runs at once, with the race detector"
     gently -race $concurrent
