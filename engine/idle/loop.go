@@ -12,9 +12,13 @@ import (
 	"github.com/go-logr/logr"
 	promapi "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
+	"flyball.dev/flyball/engine/decide"
+	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/demand"
+	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -163,14 +167,14 @@ func (l *Loop) watch(id workload.Policy, rule *demand.Rule) (*watcher, fault) {
 	return &watcher{Loop: l, id: id, rule: rule, query: query}, fault{}
 }
 
-// Once asks once for the present demand of all policies and for its history. It returns the messages of faults.
-func (l *Loop) Once(ctx context.Context) (faults []string) {
+// Once asks once for the present demand of all policies, and for its history if needed. It returns the messages of faults.
+func (l *Loop) Once(ctx context.Context, history bool) (faults []string) {
 	for p := range l.opts.World.Snapshot().Policies {
 		if !asks(p) {
 			continue
 		}
 		w, f := l.watch(p.ID, p.Idle)
-		for more := w != nil; more && ctx.Err() == nil; more = f.reason == "" && w.end.After(w.begin) {
+		for more := w != nil; more && ctx.Err() == nil; more = history && f.reason == "" && w.end.After(w.begin) {
 			w.round(ctx)
 			f = l.faultOf(p.ID)
 		}
@@ -201,3 +205,31 @@ func (l *Loop) faultOf(id workload.Policy) fault {
 	defer l.mu.Unlock()
 	return l.faults[id]
 }
+
+// Decided implements target.Actuator. Each answer concerns all targets, whatever was decided.
+func (l *Loop) Decided(workload.Ref, *decide.Verdict) {}
+
+// Mark implements target.Actuator. A target that stays awake because its use is unknown is counted as unable to sleep.
+func (l *Loop) Mark(ref workload.Ref, opinions []decide.Opinion, results []status.TargetResult) {
+	for i := range results {
+		r, o := &results[i], &opinions[i]
+		if o.Policy.Idle == nil || o.Class != workload.ClassKeep || r.State != status.Awake {
+			continue
+		}
+		if u := l.opts.World.Snapshot().Use(r.Policy, ref); u != nil && u.Doubt != "" {
+			r.State, r.Unable = status.Unable, u.Doubt+": it stays as it is"
+		}
+	}
+}
+
+// Report implements target.Actuator. The fault is that of the demand.
+func (l *Loop) Report(p *world.Policy, _ policy.Object) (reason, message string) {
+	f := l.faultOf(p.ID)
+	return f.reason, f.message
+}
+
+// ChangedOn implements target.Actuator: no pod is changed.
+func (l *Loop) ChangedOn(schema.GroupKind) int { return 0 }
+
+// Leftover implements target.Actuator: no pod is changed.
+func (l *Loop) Leftover(*world.Policy) string { return "" }

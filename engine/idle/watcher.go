@@ -75,7 +75,7 @@ func (w *watcher) round(ctx context.Context) {
 	case ctx.Err() != nil:
 	case stale != "":
 		w.setFault(w.id, fault{"DemandUnanswered", stale})
-	case !named && a.Example != "":
+	case !named:
 		w.setFault(w.id, fault{"DemandNamesNoTarget", a.Unnamed()})
 	default:
 		w.setFault(w.id, w.unread)

@@ -139,7 +139,7 @@ func newStand(t testing.TB, tenant bool, change ...func(*v1alpha1.IdleRule)) *st
 			}
 		}})
 	for p := range w.Snapshot().Policies {
-		query, err := p.Idle.Query(demand.Bind{})
+		query, err := p.Idle.Query("")
 		if err != nil {
 			t.Fatal(err)
 		}

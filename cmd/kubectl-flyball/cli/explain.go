@@ -3,19 +3,14 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
 	"flyball.dev/flyball/cmd/kubectl-flyball/history"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/engine/idle"
-	"flyball.dev/flyball/engine/prometheus"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -96,8 +91,12 @@ func (v *explainVerb) run(ctx context.Context, arg string) error {
 	}
 	o := explain.Options{At: at, Now: now, Zone: v.zone, User: user, FlyballNamespace: v.flyballNamespace}
 	if v.demand.Address != "" {
-		if o.Ask, err = v.ask(); err != nil {
-			return err
+		o.Ask = func(ctx context.Context, w *world.World) ([]string, error) {
+			_, loop, err := v.demand.Loop(w)
+			if err != nil {
+				return nil, err
+			}
+			return loop.Once(ctx, true), nil
 		}
 	}
 	story, err := explain.Of(ctx, w, target, o)
@@ -105,18 +104,6 @@ func (v *explainVerb) run(ctx context.Context, arg string) error {
 		return err
 	}
 	return v.print(story)
-}
-
-// ask returns a function that gives the use of targets to a world, as the manager does.
-func (v *explainVerb) ask() (func(context.Context, *world.World) []string, error) {
-	server, err := prometheus.New(v.demand.Options)
-	if err != nil {
-		return nil, fmt.Errorf("--prometheus: %w", err)
-	}
-	return func(ctx context.Context, w *world.World) []string {
-		return idle.New(idle.Options{World: w, Server: server, TenantLabel: v.demand.TenantLabel, Clock: clock.RealClock{},
-			Log: logr.Discard(), Requeue: func(...workload.Ref) {}, Dirty: func(workload.Policy) {}, Fault: func() {}}).Once(ctx)
-	}, nil
 }
 
 // around loads the objects that are needed to decide about one target.

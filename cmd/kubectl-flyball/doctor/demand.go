@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/prometheus/common/model"
-
 	"flyball.dev/flyball/cmd/kubectl-flyball/history"
 	"flyball.dev/flyball/engine/policy/demand"
 	"flyball.dev/flyball/engine/prometheus"
@@ -33,80 +31,57 @@ func (c *Checkup) Demands(ctx context.Context, memory *world.Memory, o history.S
 		c.Skip(name, workload.Count(len(asking), "policy")+" with idle: give --prometheus to ask for the demand")
 		return nil
 	}
-	server, err := prometheus.New(o.Options)
+	server, loop, err := o.Loop(memory.World())
 	if err != nil {
-		return fmt.Errorf("--prometheus: %w", err)
+		return err
 	}
-	var findings, notes []string
+	findings := loop.Once(ctx, false)
 	for _, p := range asking {
-		faults, note := demandFaults(ctx, server, o.TenantLabel, memory, p)
-		for _, text := range faults {
+		for _, text := range slices.Concat(unproven(memory, p), seldom(ctx, server, o.TenantLabel, p.Idle)) {
 			findings = append(findings, p.ID.String()+": "+text)
-		}
-		if note != "" {
-			notes = append(notes, p.ID.String()+": "+note)
 		}
 	}
 	slices.Sort(findings)
 	c.Add(name, workload.Count(len(asking), "demand")+" answered, with a fresh series for each target", findings)
-	last := &c.Checks[len(c.Checks)-1]
-	last.Details = append(last.Details, notes...)
 	return nil
 }
 
-// demandFaults returns the faults of the demand of a policy, and a note about it.
-func demandFaults(ctx context.Context, server *prometheus.Server, tenantLabel string, memory *world.Memory, p *world.Policy) (
-	faults []string, note string) {
-	rule := p.Idle
+// unproven returns a finding about targets of which a demand that answers about others says nothing.
+func unproven(memory *world.Memory, p *world.Policy) []string {
+	var targets, unknown int
+	example := ""
+	memory.EachTarget(p, func(ref workload.Ref) {
+		targets++
+		if u := memory.Use(p.ID, ref); u == nil || u.Doubt != "" {
+			unknown, example = unknown+1, ref.String()
+			if u != nil {
+				example += ": " + u.Doubt
+			}
+		}
+	})
+	if unknown == 0 || unknown == targets {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d of %s stay as they are, such as %s", unknown, workload.Count(targets, "target"), example)}
+}
+
+// seldom returns findings about selectors with fewer samples than the rule expects.
+func seldom(ctx context.Context, server *prometheus.Server, tenantLabel string, rule *demand.Rule) (findings []string) {
 	query, err := rule.Ask(tenantLabel)
 	if err != nil {
-		return []string{err.Error()}, ""
-	}
-	found, warnings, err := server.Now(ctx, query.Now, time.Time{})
-	if err != nil {
-		return []string{server.Failed("demand", rule.Text, err).Error()}, ""
-	}
-	faults, note = unnamed(memory, p, query, found)
-	for _, text := range warnings {
-		faults = append(faults, "the answer may be incomplete: "+text)
+		return nil // the Loop says so
 	}
 	for _, selector := range query.Selectors {
 		every, err := scrapeInterval(ctx, server, selector, rule.Interval)
-		if err != nil {
-			return append(faults, server.Failed("the scrape interval", selector, err).Error()), note
-		}
-		if every > rule.Interval+rule.Interval/10 {
-			faults = append(faults, fmt.Sprintf("the series of %s have a sample every %s, and spec.idle.interval is %s: give at least the "+
+		switch {
+		case err != nil:
+			return []string{server.Failed("the scrape interval", selector, err).Error()}
+		case every > rule.Interval+rule.Interval/10:
+			findings = append(findings, fmt.Sprintf("the series of %s have a sample every %s, and spec.idle.interval is %s: give at least the "+
 				"scrape interval, or its samples are often too old", selector, every.Round(100*time.Millisecond), rule.Interval))
 		}
 	}
-	return faults, note
-}
-
-// unnamed returns faults about targets without a series, and a note about series that name no target.
-func unnamed(memory *world.Memory, p *world.Policy, query *demand.Query, found model.Vector) (faults []string, note string) {
-	look := query.Look(found)
-	var targets, missing []workload.Ref
-	memory.EachTarget(p, func(ref workload.Ref) {
-		targets = append(targets, ref)
-		if look.Of(ref) == demand.Missing {
-			missing = append(missing, ref)
-		}
-	})
-	stale, strangers := look.Stale(), look.Strangers(targets)
-	switch {
-	case stale != "":
-		return []string{stale}, ""
-	case len(targets) > 0 && len(missing) == len(targets):
-		return []string{look.Unnamed()}, ""
-	case len(missing) > 0:
-		faults = []string{fmt.Sprintf("%d of %s have no series, and stay as they are: %s", len(missing),
-			workload.Count(len(targets), "target"), missing[0])}
-	}
-	if len(strangers) > 0 {
-		note = fmt.Sprintf("%d of its names are no target of the policy, for example %s", len(strangers), strangers[0])
-	}
-	return faults, note
+	return findings
 }
 
 // scrapeInterval returns the usual time between two samples of the series of a selector, over some intervals; 0: not known.

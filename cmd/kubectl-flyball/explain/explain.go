@@ -160,7 +160,7 @@ type Options struct {
 	// FlyballNamespace is the namespace of the manager.
 	FlyballNamespace string
 	// Ask gives the use of targets to the world, and returns notes. Nil: the use is unknown.
-	Ask func(context.Context, *world.World) []string
+	Ask func(context.Context, *world.World) ([]string, error)
 }
 
 // Teller explains the objects of one compiled world.
@@ -200,7 +200,11 @@ func (t *Teller) Of(ctx context.Context, target source.Target, o Options) (*Expl
 	e := &Explanation{Target: target.String(), At: o.At, Hypothetical: instant.Hypothetical(o.Now, o.At), Next: []Change{},
 		Notes: slices.Clone(t.world.Notes), zone: o.Zone}
 	if o.Ask != nil {
-		e.Notes = append(e.Notes, o.Ask(ctx, t.memory.World())...)
+		notes, err := o.Ask(ctx, t.memory.World())
+		if err != nil {
+			return nil, err
+		}
+		e.Notes = append(e.Notes, notes...)
 	}
 	memory, err := e.reach(t.memory, target.Ref, instant.RunUp(o.Now, o.At))
 	if err != nil {

@@ -8,12 +8,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/engine/idle"
 	"flyball.dev/flyball/engine/prometheus"
 	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
 )
 
 // These are the values of flags that are not set.
@@ -57,6 +61,16 @@ func (s *Server) Add(cmd *cobra.Command, use string) {
 	f.StringVar(&s.Address, "prometheus", "", "URL of the manager's Prometheus server, to "+use)
 	f.StringVar(&s.TokenFile, "prometheus-token-file", "", "File with the bearer token for --prometheus")
 	f.StringVar(&s.TenantLabel, "prometheus-tenant-label", "", "Label with the namespace of a series, as the manager has it")
+}
+
+// Loop returns a Loop that asks the server as the manager does.
+func (s *Server) Loop(w *world.World) (*prometheus.Server, *idle.Loop, error) {
+	server, err := prometheus.New(s.Options)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--prometheus: %w", err)
+	}
+	return server, idle.New(idle.Options{World: w, Server: server, TenantLabel: s.TenantLabel, Clock: clock.RealClock{}, Log: logr.Discard(),
+		Requeue: func(...workload.Ref) {}, Dirty: func(workload.Policy) {}, Fault: func() {}}), nil
 }
 
 // Asked has the parsed values of the flags.

@@ -71,7 +71,7 @@ func (v *scheduleVerb) runIdle(ctx context.Context, arg string) error {
 // uses returns the meaning of the demand for a target in n steps.
 func (v *scheduleVerb) uses(ctx context.Context, rule *demand.Rule, ref workload.Ref, end time.Time, step time.Duration, n int,
 	doing func(string)) ([]demand.Value, error) {
-	query, err := rule.Query(demand.Bind{})
+	query, err := rule.Query("")
 	if err != nil {
 		return nil, err
 	}

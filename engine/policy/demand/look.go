@@ -3,7 +3,6 @@ package demand
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -90,16 +89,6 @@ func (l *Look) Of(ref workload.Ref) Value {
 		return Missing
 	}
 	return v
-}
-
-// Strangers returns the names of series that name none of the targets.
-func (l *Look) Strangers(targets []workload.Ref) []types.NamespacedName {
-	left := maps.Clone(l.values)
-	for _, ref := range targets {
-		delete(left, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})
-		delete(left, types.NamespacedName{Namespace: ref.Namespace})
-	}
-	return slices.SortedFunc(maps.Keys(left), func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) })
 }
 
 // Stale returns a message about the selectors without fresh samples; empty: there are none.

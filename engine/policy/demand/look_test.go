@@ -16,7 +16,7 @@ import (
 func TestQuietNeedsFreshSamplesOfEachSelector(t *testing.T) {
 	rule := &demand.Rule{Text: "rate(requests[2m]) or rate(others[2m])", NamespaceLabel: "namespace", NameLabel: "name",
 		Interval: 15 * time.Second}
-	q, err := rule.Query(demand.Bind{})
+	q, err := rule.Query("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,13 +28,11 @@ type Query struct {
 	rule      *Rule
 }
 
-// Bind restricts each selector of a demand to series with a label: the label's value is the namespace of the demand's author.
-type Bind struct{ Label, Value string }
-
 var grammar = parser.NewParser(parser.Options{})
 
-// Query returns the query of the demand. A zero bind restricts nothing. The error is about the demand.
-func (r *Rule) Query(bind Bind) (*Query, error) {
+// Query returns the query of the demand. tenantLabel restricts each selector of a namespaced demand to series with its namespace; empty:
+// it does not. The error is about the demand.
+func (r *Rule) Query(tenantLabel string) (*Query, error) {
 	expr, err := grammar.ParseExpr(r.Text)
 	if err != nil {
 		return nil, err
@@ -45,7 +43,7 @@ func (r *Rule) Query(bind Bind) (*Query, error) {
 	if r.Namespace == "" && !keeps(expr, r.NamespaceLabel) && !keeps(expr, r.NameLabel) {
 		return nil, fmt.Errorf("names no target: no series has the label %s or %s", r.NamespaceLabel, r.NameLabel)
 	}
-	g := guard{Query: &Query{rule: r}, bind: bind}
+	g := guard{Query: &Query{rule: r}, tenantLabel: tenantLabel}
 	guarded, _ := g.guard(expr)
 	if len(g.errs) > 0 {
 		return nil, errors.Join(g.errs...)
@@ -62,15 +60,12 @@ func (r *Rule) Query(bind Bind) (*Query, error) {
 var ErrUnbound = errors.New(
 	"spec.idle of a namespaced Schedule needs a label that keeps its query inside its namespace (--prometheus-tenant-label)")
 
-// Ask returns the query that a server may be asked. In the demand of a namespace, tenantLabel restricts each selector to it.
+// Ask returns the query as Query does, but none of a namespaced demand that is not restricted.
 func (r *Rule) Ask(tenantLabel string) (*Query, error) {
-	switch {
-	case r.Namespace == "":
-		return r.Query(Bind{})
-	case tenantLabel == "":
+	if r.Namespace != "" && tenantLabel == "" {
 		return nil, ErrUnbound
 	}
-	return r.Query(Bind{Label: tenantLabel, Value: r.Namespace})
+	return r.Query(tenantLabel)
 }
 
 // keeps reports whether the series of an expression may have a label.
@@ -113,8 +108,8 @@ func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 // guard rewrites a demand into the form of Query. It accepts the forms in which a selector of +Inf stays visible, and no others.
 type guard struct {
 	*Query
-	bind Bind
-	errs []error
+	tenantLabel string
+	errs        []error
 }
 
 func (g *guard) refuse(format string, args ...any) {
@@ -224,13 +219,8 @@ func (g *guard) whole(c *parser.Call) (guarded parser.Expr, below bool) {
 		g.refuse("%s must reach back at least four intervals, %s, because answers can be lost", m, timeline.DurationText(4*i))
 		return c, false
 	}
-	if g.bind.Label != "" {
-		match, err := labels.NewMatcher(labels.MatchEqual, g.bind.Label, g.bind.Value)
-		if err != nil {
-			g.errs = append(g.errs, err)
-			return c, false
-		}
-		v.LabelMatchers = append(v.LabelMatchers, match)
+	if g.rule.Namespace != "" && g.tenantLabel != "" {
+		v.LabelMatchers = append(v.LabelMatchers, labels.MustNewMatcher(labels.MatchEqual, g.tenantLabel, g.rule.Namespace))
 	}
 	selector := v.String()
 	if !slices.Contains(g.Selectors, selector) {

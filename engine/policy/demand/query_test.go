@@ -13,13 +13,14 @@ import (
 	"flyball.dev/flyball/engine/policy/demand"
 )
 
-// queryOf returns the query of a ClusterSchedule's demand.
-func queryOf(text string, bind demand.Bind) (*demand.Query, error) {
-	return (&demand.Rule{Text: text, Interval: 15 * time.Second, NamespaceLabel: "namespace", NameLabel: "name"}).Query(bind)
+// queryOf returns the query of a demand; an empty namespace: of a ClusterSchedule.
+func queryOf(text, namespace string) (*demand.Query, error) {
+	r := &demand.Rule{Text: text, Namespace: namespace, Interval: 15 * time.Second, NamespaceLabel: "namespace", NameLabel: "name"}
+	return r.Query("tenant")
 }
 
 func TestSelectorsAreGuarded(t *testing.T) {
-	q, err := queryOf("max by (namespace, name) (max_over_time(queue[1m]))", demand.Bind{})
+	q, err := queryOf("max by (namespace, name) (max_over_time(queue[1m]))", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,7 @@ func TestEachSelectorIsBound(t *testing.T) {
 		"sum(rate(a[2m])) by (namespace) * ignoring (x) group_left () max_over_time(b[2m])", "clamp_min(rate(a[2m]), 0)",
 		`label_replace(rate(a[2m]), "namespace", "other", "", "")`, "max(max_over_time(a[2m])) by (name) - sum(rate(b[5m])) by (name)",
 	} {
-		q, err := queryOf(text, demand.Bind{Label: "tenant", Value: `sh"op`})
+		q, err := queryOf(text, `sh"op`)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -113,7 +114,7 @@ func TestUnfitDemandsAreRefused(t *testing.T) {
 		"max without (namespace, name) (rate(a[2m]))": "names no target: no series has the label namespace or name",
 		`rate({namespace=""}[2m])`:                    "1:6: parse error: vector selector must contain at least one non-empty matcher",
 	} {
-		if _, err := queryOf(text, demand.Bind{}); err == nil || err.Error() != want {
+		if _, err := queryOf(text, ""); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", text, err, want)
 		}
 	}
@@ -124,12 +125,12 @@ func TestUnfitDemandsAreRefused(t *testing.T) {
 func TestSeriesThatNameTargets(t *testing.T) {
 	for _, text := range []string{"rate(a[2m])", "sum by (name) (rate(a[2m]))", "sum without (pod) (rate(a[2m]))",
 		`label_replace(sum by (proxy) (rate(a[2m])), "name", "$1", "proxy", "(.*)")`, "sum(rate(a[2m])) or rate(b[2m])"} {
-		if _, err := queryOf(text, demand.Bind{}); err != nil {
+		if _, err := queryOf(text, ""); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	own := demand.Rule{Text: "sum(rate(a[2m]))", Interval: 15 * time.Second, Namespace: "shop"}
-	if _, err := own.Query(demand.Bind{}); err != nil {
+	if _, err := own.Query(""); err != nil {
 		t.Error(err)
 	}
 }

@@ -171,7 +171,7 @@ func TestNoSequenceOfSamplesPutsAUsedTargetToSleep(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		rule := samplesRule
 		rule.Text = rapid.SampledFrom(forms).Draw(r, "demand")
-		q, err := rule.Query(demand.Bind{})
+		q, err := rule.Query("")
 		if err != nil {
 			r.Fatal(err)
 		}

@@ -71,7 +71,7 @@ func CompileIdle(rule *v1alpha1.IdleRule, namespace string, at *field.Path) (*de
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	if _, err := r.Query(demand.Bind{}); err != nil {
+	if _, err := r.Query(""); err != nil {
 		errs = append(errs, field.Invalid(at.Child("demand"), r.Text, err.Error()))
 	}
 	return r, errs

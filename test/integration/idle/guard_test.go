@@ -31,9 +31,10 @@ const counters = `
   - {series: 'up{instance="b", job="front"}', values: '1x8 0x44'}
 `
 
-// query returns the query of a ClusterSchedule's demand.
-func query(text string, bind demand.Bind) (*demand.Query, error) {
-	return (&demand.Rule{Text: text, NamespaceLabel: "namespace", NameLabel: "name", Interval: 15 * time.Second}).Query(bind)
+// query returns the query of a demand; an empty namespace: of a ClusterSchedule.
+func query(text, namespace string) (*demand.Query, error) {
+	r := &demand.Rule{Text: text, Namespace: namespace, NamespaceLabel: "namespace", NameLabel: "name", Interval: 15 * time.Second}
+	return r.Query("tenant")
 }
 
 // look is the expected answer to a query at a time.
@@ -65,7 +66,7 @@ func evaluate(looks []look) {
 
 var _ = Describe("The query of a demand, evaluated by Prometheus", Label("prometheus"), func() {
 	It("has no zero for a sum that lost a part, and nothing for samples of long ago", func() {
-		q, err := query("sum by (namespace, name) (increase(requests[1m]))", demand.Bind{})
+		q, err := query("sum by (namespace, name) (increase(requests[1m]))", "")
 		Expect(err).NotTo(HaveOccurred())
 		evaluate([]look{
 			{q.Now, "45s", ".inf", ".inf", "3"}, // all are new
@@ -82,12 +83,12 @@ var _ = Describe("The query of a demand, evaluated by Prometheus", Label("promet
 	})
 
 	It("has no zero for a part that comes back, and for one that cannot be scraped if the demand says so", func() {
-		q, err := query("sum by (namespace, name) (rate(back[1m]))", demand.Bind{})
+		q, err := query("sum by (namespace, name) (rate(back[1m]))", "")
 		Expect(err).NotTo(HaveOccurred())
 		evaluate([]look{{q.Now, "2m", "0", "", "1"}, {q.Now, "2m45s", ".inf", "", ""}, {q.Now, "3m30s", "", "", ""},
 			{q.Now, "4m15s", ".inf", "", "1"}, {q.Now, "5m", ".inf", "", "1"}, {q.Now, "5m15s", "0", "", "1"}})
 		q, err = query(`sum by (namespace, name) (rate(requests[1m]))
-			- on () group_left () sum(ln(max_over_time(up{job="front"}[1m])))`, demand.Bind{})
+			- on () group_left () sum(ln(max_over_time(up{job="front"}[1m])))`, "")
 		Expect(err).NotTo(HaveOccurred())
 		values := "(" + q.Now + ") and on (namespace) requests"
 		evaluate([]look{{values, "2m15s", "0", "0", ""}, {values, "3m15s", ".inf", ".inf", ""}, {values, "10m", "", ".inf", ""}})
@@ -95,7 +96,7 @@ var _ = Describe("The query of a demand, evaluated by Prometheus", Label("promet
 
 	It("counts a sample for two intervals, and no longer", func() {
 		for _, text := range []string{"max_over_time(queue[1m])", "max by (namespace, name) (max_over_time(queue[1m]))"} {
-			q, err := query(text, demand.Bind{})
+			q, err := query(text, "")
 			Expect(err).NotTo(HaveOccurred())
 			evaluate([]look{
 				{q.Now, "5m29s", "", "", ""},
@@ -109,7 +110,7 @@ var _ = Describe("The query of a demand, evaluated by Prometheus", Label("promet
 	})
 
 	It("gives the largest demand of complete steps of the past", func() {
-		q, err := query("sum by (namespace, name) (increase(requests[1m]))", demand.Bind{})
+		q, err := query("sum by (namespace, name) (increase(requests[1m]))", "")
 		Expect(err).NotTo(HaveOccurred())
 		evaluate([]look{
 			{q.Past(time.Minute), "2m15s", "0", "0", "3"},
@@ -122,7 +123,7 @@ var _ = Describe("The query of a demand, evaluated by Prometheus", Label("promet
 
 	It("loses no use of a part of a step, and no lost part, of series with and without their name", func() {
 		for _, text := range []string{"max_over_time(queue[1m])", "max by (namespace, name) (max_over_time(queue[1m]))"} {
-			q, err := query(text, demand.Bind{})
+			q, err := query(text, "")
 			Expect(err).NotTo(HaveOccurred())
 			evaluate([]look{
 				{q.Past(time.Minute), "5m", "", "", ""},
@@ -132,7 +133,7 @@ var _ = Describe("The query of a demand, evaluated by Prometheus", Label("promet
 			})
 		}
 		q, err := query("sum by (namespace, name) (max_over_time(started[1m])) - "+
-			"sum by (namespace, name) (max_over_time(finished[1m]))", demand.Bind{})
+			"sum by (namespace, name) (max_over_time(finished[1m]))", "")
 		Expect(err).NotTo(HaveOccurred())
 		past := "(" + q.Past(time.Minute) + ") and on (namespace, name) started"
 		evaluate([]look{{past, "5m", "1", "", ""}, {past, "7m", ".inf", "", ""}, {past, "9m", "0", "", ""}})
@@ -141,7 +142,7 @@ var _ = Describe("The query of a demand, evaluated by Prometheus", Label("promet
 	It("sees only the series of the tenant", func() {
 		for _, text := range []string{`rate(requests[1m]) or rate(requests{tenant="bakery"}[1m])`,
 			`rate({__name__=~"req.*", tenant=~".+"}[1m])`, "rate(requests[1m]) or on (name) rate(requests[2m])"} {
-			q, err := query("max by (namespace, name) ("+text+")", demand.Bind{Label: "tenant", Value: "bakery"})
+			q, err := query("max by (namespace, name) ("+text+")", "bakery")
 			Expect(err).NotTo(HaveOccurred())
 			for _, selector := range q.Selectors {
 				Expect(selector).To(ContainSubstring(`tenant="bakery"`))
