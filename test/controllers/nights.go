@@ -193,7 +193,7 @@ func (r *run) fall(ctx context.Context, since time.Time) {
 			switch {
 			case err != nil:
 				return err
-			case now.asleep && now.settled && now.bound > 0 && !s.leads():
+			case now.asleep && now.settled && now.bound > 0 && s.adapter.Spec.Governs == "": // an autoscaler settles without its target
 				s.fail(fmt.Errorf("settled asleep with %d pods", now.bound))
 			case now.asleep && now.settled && now.bound == 0:
 				s.gone = max(s.gone, time.Since(since))
@@ -237,7 +237,7 @@ func (r *run) rise(ctx context.Context, since time.Time) {
 				return err
 			case now.asleep:
 				return errors.New("the ledger is still there")
-			case now.settled && now.able < s.pods && !s.leads():
+			case now.settled && now.able < s.pods && s.adapter.Spec.Governs == "":
 				s.fail(fmt.Errorf("settled awake with %d of %d pods", now.able, s.pods))
 			case now.able != s.pods || !now.settled && !s.adapter.Spec.RunsToCompletion:
 				return fmt.Errorf("%d of %d pods, settled %t", now.able, s.pods, now.settled)

@@ -1,22 +1,15 @@
 package main
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -45,15 +38,11 @@ type project struct {
 	Manifests []string `json:"manifests"`
 	// Objects is a YAML text of further objects.
 	Objects string `json:"objects"`
-	// Files, texts by their names, are served as an archive at http://127.0.0.1:$PORT/, where no webhook is.
-	Files map[string]string `json:"files"`
 	// Config is written to $DIR/config.yaml.
 	Config string `json:"config"`
 
 	dir, version, work string
 	port               int
-	server             *http.Server
-	digest             string // of the archive
 	cert               []byte
 	running            []*exec.Cmd
 	log                *os.File
@@ -167,13 +156,7 @@ func (p *project) files() (err error) {
 		return fmt.Errorf("find a free port: %w", err)
 	}
 	p.port = listener.Addr().(*net.TCPAddr).Port
-	if len(p.Files) > 0 {
-		if err := p.serve(listener); err != nil {
-			return err
-		}
-	} else {
-		_ = listener.Close()
-	}
+	_ = listener.Close()
 	var key []byte
 	if p.cert, key, err = cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil); err != nil {
 		return fmt.Errorf("make a certificate: %w", err)
@@ -183,40 +166,6 @@ func (p *project) files() (err error) {
 			return fmt.Errorf("write the certificate: %w", err)
 		}
 	}
-	return nil
-}
-
-// archive returns the files as a compressed tar archive.
-func (p *project) archive() ([]byte, error) {
-	var buffer bytes.Buffer
-	zipped := gzip.NewWriter(&buffer)
-	writer := tar.NewWriter(zipped)
-	for _, name := range slices.Sorted(maps.Keys(p.Files)) {
-		text := p.Files[name]
-		header := &tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))}
-		if err := writer.WriteHeader(header); err != nil {
-			return nil, fmt.Errorf("archive %s: %w", name, err)
-		}
-		if _, err := io.WriteString(writer, text); err != nil {
-			return nil, fmt.Errorf("archive %s: %w", name, err)
-		}
-	}
-	if err := errors.Join(writer.Close(), zipped.Close()); err != nil {
-		return nil, fmt.Errorf("archive the files: %w", err)
-	}
-	return buffer.Bytes(), nil
-}
-
-// serve answers every request at the listener with the archive.
-func (p *project) serve(listener net.Listener) error {
-	text, err := p.archive()
-	if err != nil {
-		return err
-	}
-	p.digest = fmt.Sprintf("%x", sha256.Sum256(text))
-	p.server = &http.Server{ReadHeaderTimeout: patience,
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(text) })}
-	go func() { _ = p.server.Serve(listener) }()
 	return nil
 }
 
@@ -334,9 +283,6 @@ func (p *project) up(env *harness.Env) error {
 // end stops the programs, and takes the project's files away.
 func (p *project) end() {
 	p.stop()
-	if p.server != nil {
-		_ = p.server.Close()
-	}
 	_ = os.RemoveAll(p.work)
 }
 

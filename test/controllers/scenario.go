@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -78,9 +77,7 @@ func (r *run) add(ctx context.Context, file, namespace string) error {
 	if text, err = os.ReadFile(file); err != nil {
 		return fmt.Errorf("read the manifest: %w", err)
 	}
-	text = []byte(os.Expand(string(text), func(name string) string {
-		return map[string]string{"NAMESPACE": namespace, "PORT": strconv.Itoa(r.project.port), "DIGEST": r.project.digest}[name]
-	}))
+	text = []byte(os.Expand(string(text), func(string) string { return namespace }))
 	if s.objects, err = harness.Objects(text); err != nil {
 		return err
 	}
@@ -99,21 +96,12 @@ func (r *run) add(ctx context.Context, file, namespace string) error {
 		}
 	}
 	r.scenarios = append(r.scenarios, s)
-	const nights = `upscale: "0 8 * * *", downscale: "0 20 * * *"`
-	if first := s.objects[0]; first.GetNamespace() == "" {
-		kind := first.GroupVersionKind()
-		return r.env.Apply(ctx, fmt.Appendf(nil, `{apiVersion: flyball.dev/v1alpha1, kind: ClusterSchedule, metadata: {name: %s},
-spec: {%s, target: {kinds: [{group: %s, kind: %s}], names: [%s]}}}`, namespace, nights, kind.Group, kind.Kind, first.GetName()))
-	}
 	return r.env.Apply(ctx, fmt.Appendf(nil, `{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {namespace: %s, name: nights},
-spec: {%s}}`, namespace, nights))
+spec: {upscale: "0 8 * * *", downscale: "0 20 * * *"}}`, namespace))
 }
 
 // stays reports whether the object must not sleep.
 func (s *scenario) stays() bool { return s.objects[0].GetAnnotations()[stays] != "" }
-
-// leads reports whether the pods are of other objects, which have a size of their own. An autoscaler or an owner settles without them.
-func (s *scenario) leads() bool { return s.adapter.Spec.Governs != "" || s.adapter.Spec.Owns != nil }
 
 // seen is the state of a scenario at one moment.
 type seen struct {
