@@ -3,7 +3,6 @@ package page
 import (
 	"cmp"
 	_ "embed"
-	"fmt"
 	"io"
 	"net/url"
 	"slices"
@@ -354,9 +353,15 @@ func Preview(out io.Writer, text string, p *plan.Plan, problem error, f Frame) e
 	return execute(out, "preview", f.view("preview", c))
 }
 
-// Than returns, with its sign, the difference that the change makes to the saved replica hours.
-func (c change) Than() string {
-	return fmt.Sprintf("%+.1f", c.Plan.Totals.ReplicaHoursSaved-c.Plan.Before.ReplicaHoursSaved)
+// Effect says how many more or fewer replica hours the change saves.
+func (c change) Effect() string {
+	switch more := c.Plan.Totals.ReplicaHoursSaved - c.Plan.Before.ReplicaHoursSaved; {
+	case more > 0:
+		return amount(more) + " more replica hours saved"
+	case more < 0:
+		return amount(-more) + " fewer replica hours saved"
+	}
+	return "As many replica hours saved as now"
 }
 
 // fault is the content of a page with an error. Still is true if the page does not follow changes of the world.

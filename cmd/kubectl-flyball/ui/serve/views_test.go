@@ -112,7 +112,7 @@ func TestPreviewShowsTheDifferenceOfAPolicy(t *testing.T) {
 		"\"20:00\", to: \"08:00\"}]\n"
 	got := o.text(o.request(http.MethodPost, "/preview", "manifest="+url.QueryEscape(edit)), http.StatusOK)
 	for _, want := range []string{"Deployment.apps/shop/search", "added", "removed", "name: search-nights",
-		"replica hours saved in comparison"} {
+		" more replica hours saved"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the preview has no %q", want)
 		}
