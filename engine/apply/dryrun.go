@@ -52,7 +52,7 @@ type kept struct {
 	lists []any
 }
 
-// NewDryRun returns a DryRun that reads objects by the configuration.
+// NewDryRun returns a DryRun that reads objects by the configuration. An error means that the configuration gives no client.
 func NewDryRun(config *rest.Config) (*DryRun, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {

@@ -25,6 +25,7 @@ type Templates struct {
 }
 
 // NewTemplates returns Templates that use the configuration unchanged. In a dry run they only read.
+// An error means that the configuration gives no client.
 func NewTemplates(config *rest.Config, dry bool) (*Templates, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {

@@ -122,7 +122,7 @@ func FinalizerLost() predicate.Predicate {
 	}}
 }
 
-// AddFinalizer adds the finalizer to an object if it is missing.
+// AddFinalizer adds the finalizer to an object if it is missing. An error is that of the API server.
 func AddFinalizer(ctx context.Context, c client.Client, obj client.Object) error {
 	before := obj.DeepCopyObject().(client.Object)
 	if !controllerutil.AddFinalizer(obj, v1alpha1.FinalizerRestore) {
@@ -136,7 +136,7 @@ func AddFinalizer(ctx context.Context, c client.Client, obj client.Object) error
 }
 
 // RemoveFinalizer removes the finalizer from an object if it is present. It does not change the given object, because
-// the object may be shared with a cache.
+// the object may be shared with a cache. An error is that of the API server.
 func RemoveFinalizer(ctx context.Context, c client.Client, obj client.Object) error {
 	after := obj.DeepCopyObject().(client.Object)
 	if !controllerutil.RemoveFinalizer(after, v1alpha1.FinalizerRestore) {

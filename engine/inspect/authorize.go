@@ -16,7 +16,7 @@ import (
 
 // Authorize checks for each verb of each rule whether Flyball holds the right in all namespaces. It returns the rules
 // that would add the missing rights, or none if no right is missing. A rule has one group and one resource. The check
-// itself needs no right, because all users may ask about their own rights.
+// itself needs no right, because all users may ask about their own rights. An error is that of the API server.
 func (c *Inspector) Authorize(ctx context.Context, rules []rbacv1.PolicyRule) (missing []rbacv1.PolicyRule, err error) {
 	allowed := make([][]bool, len(rules))
 	asks, asking := errgroup.WithContext(ctx)

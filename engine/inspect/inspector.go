@@ -31,6 +31,7 @@ type Inspector struct {
 }
 
 // New returns an Inspector with the identity and the rate limits of the configuration.
+// An error means that the configuration gives no client.
 func New(config *rest.Config) (*Inspector, error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {

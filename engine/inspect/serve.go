@@ -61,7 +61,7 @@ func (c *Inspector) Serve(ctx context.Context, group, kind string, versions []st
 	return c.absent(ctx, schema.GroupKind{Group: group, Kind: kind}, versions)
 }
 
-// Resource returns the plural name of a kind, in any served version; empty: not served.
+// Resource returns the plural name of a kind, in any served version; empty: not served. An error is that of the API server.
 func (c *Inspector) Resource(ctx context.Context, kind schema.GroupKind) (plural string, err error) {
 	served, err := c.absent(ctx, kind, nil)
 	return served.GVR.Resource, err

@@ -11,7 +11,7 @@ import (
 // token is an array index or a key depends on the document.
 type Pointer string
 
-// ParsePointer checks that the text is a JSON pointer.
+// ParsePointer checks that the text is a JSON pointer. Any other text is an error.
 func ParsePointer(text string) (Pointer, error) {
 	if i := invalidUTF8(text); i >= 0 {
 		return "", fmt.Errorf("parse JSON pointer %q: byte %d is not valid UTF-8", text, i)

@@ -66,6 +66,7 @@ func New(o Options) (*Server, error) {
 }
 
 // Now returns the values of a query at an instant, by the server's clock if the instant is zero, and the server's warnings.
+// An error is that of the request, or the answer of the server.
 func (s *Server) Now(ctx context.Context, query string, at time.Time) (model.Vector, []string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
@@ -78,6 +79,7 @@ func (s *Server) Now(ctx context.Context, query string, at time.Time) (model.Vec
 }
 
 // Range returns the values of a query over time, and the server's warnings and remarks.
+// An error is that of the request, or the answer of the server.
 func (s *Server) Range(ctx context.Context, query string, r promapi.Range) (found model.Matrix, warnings, remarks []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()

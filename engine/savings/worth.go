@@ -76,7 +76,7 @@ func (w Worth) Cells() []string {
 const Grams = "g"
 
 // ParseRates returns the rates of two texts: a price such as cpu=0.031,memory=0.004,currency=EUR, and CO2 in grams such as
-// cpu=4.6,memory=0.4. An empty text is no rate.
+// cpu=4.6,memory=0.4. An empty text is no rate. Any other text is an error.
 func ParseRates(price, co2 string) (r Rates, err error) {
 	if r.Price, err = parse(price, "currency"); err != nil {
 		return Rates{}, fmt.Errorf("read the price %q: %w", price, err)

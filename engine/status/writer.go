@@ -355,7 +355,7 @@ func (s *Writer) publish(snapshot *world.Snapshot, v *view, st *v1alpha1.PolicyS
 // errNoStatus is the error for a policy kind without a status.
 var errNoStatus = errors.New("the kind has no policy status")
 
-// RecordBatch records an opened batch in the policy's status before the batch's first change.
+// RecordBatch records an opened batch in the policy's status before the batch's first change. An error is that of the API server.
 func (s *Writer) RecordBatch(ctx context.Context, key apply.BatchKey, opened time.Time) error {
 	p := s.world.Snapshot().Find(key.Policy)
 	if p == nil {

@@ -43,7 +43,7 @@ func madeFor(s *world.Snapshot, id workload.Policy) []workload.Ref {
 
 // RemoveAll deletes the objects of a policy that is being deleted. The garbage collector would delete them too. So an
 // object that Flyball may not delete, because of a freeze or missing rights, is left to the garbage collector, and does
-// not delay the deletion of the policy.
+// not delay the deletion of the policy. An error is that of the API server.
 func (k *Keeper) RemoveAll(ctx context.Context, p *world.Policy) error {
 	snapshot := k.World.Snapshot()
 	for _, ref := range madeFor(snapshot, p.ID) {

@@ -14,7 +14,7 @@ var (
 )
 
 // ParseDuration parses a positive duration of numbers with the units w, d, h, m, s and ms, such as 1d12h. A day is 24
-// hours of elapsed time and a week is 7 such days, even if clocks change.
+// hours of elapsed time and a week is 7 such days, even if clocks change. Any other text is an error.
 func ParseDuration(text string) (time.Duration, error) {
 	total, err := ParseDurationOrZero(text)
 	if err == nil && total == 0 {
@@ -23,7 +23,7 @@ func ParseDuration(text string) (time.Duration, error) {
 	return total, err
 }
 
-// ParseDurationOrZero parses a duration like ParseDuration, but also accepts zero with a unit, such as 0s.
+// ParseDurationOrZero parses a duration like ParseDuration, but also accepts zero with a unit, such as 0s. Any other text is an error.
 func ParseDurationOrZero(text string) (time.Duration, error) {
 	if !durationForm.MatchString(text) {
 		return 0, fmt.Errorf("duration %q must be positive numbers with the units w, d, h, m, s or ms, such as 1d12h", text)

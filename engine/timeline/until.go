@@ -10,7 +10,7 @@ import (
 var localInstants = []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04"}
 
 // ParseUntil parses the end of a period: an RFC 3339 instant, a local date and time in the zone, or a local date. A
-// date is included in the period, as in a window. It returns a zero time for an empty text.
+// date is included in the period, as in a window. It returns a zero time for an empty text. Any other text is an error.
 func ParseUntil(text string, loc *time.Location) (time.Time, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {

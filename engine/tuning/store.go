@@ -75,7 +75,7 @@ func (s *Store) Kept(ctx context.Context, ref workload.Ref, uid string, id workl
 	return kept, nil
 }
 
-// Keep writes the checkpoint of a target.
+// Keep writes the checkpoint of a target. An error is that of the API server.
 func (s *Store) Keep(ctx context.Context, ref workload.Ref, uid string, id workload.Policy, kept Kept) error {
 	meta, err := s.meta(ref, uid)
 	if err != nil {
@@ -112,7 +112,7 @@ type toldOf struct {
 	policy string
 }
 
-// Told returns the targets with a Recommendation.
+// Told returns the targets with a Recommendation. An error is that of the API server.
 func (s *Store) Told(ctx context.Context) ([]toldOf, error) {
 	var all []toldOf
 	page := &v1alpha1.RecommendationList{}
@@ -158,7 +158,7 @@ func (s *Store) Remove(ctx context.Context, ref workload.Ref) error {
 	return nil
 }
 
-// Untell deletes the Recommendation of a target, and keeps its checkpoint.
+// Untell deletes the Recommendation of a target, and keeps its checkpoint. An error is that of the API server.
 func (s *Store) Untell(ctx context.Context, ref workload.Ref) error {
 	told := &v1alpha1.Recommendation{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: workload.CompanionName(ref)}}
 	if err := s.Client.Delete(ctx, told); client.IgnoreNotFound(err) != nil {

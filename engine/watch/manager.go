@@ -39,6 +39,7 @@ type key struct {
 }
 
 // NewManager returns a Manager. Its watches share a connection to the API server of the configuration.
+// An error means that the configuration gives no client.
 func NewManager(config *rest.Config) (*Manager, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = 0 // it would cut every watch

@@ -172,7 +172,7 @@ func (l Ledger) Encode(on Origin) (string, error) {
 	return string(bytes.TrimSpace(buf.Bytes())), nil
 }
 
-// ParseLedger parses the annotation's value and returns the ledger and its origin.
+// ParseLedger parses the annotation's value and returns the ledger and its origin. An error names an unreadable key.
 func ParseLedger(text string) (l Ledger, on Origin, err error) {
 	var m map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &m); err != nil {

@@ -68,7 +68,7 @@ func (g *Gate) Admit(req *http.Request) (*authenticationv1.UserInfo, error) {
 	return caller, nil
 }
 
-// Holds reports whether a caller has a right.
+// Holds reports whether a caller has a right. An error is that of the API server.
 func (g *Gate) Holds(ctx context.Context, caller *authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) (bool, error) {
 	held, err := rights.Holds(ctx, g.rights, *caller, what)
 	if err != nil {

@@ -41,7 +41,7 @@ func TargetOf(manifest []byte, namespace string, kindOf func(schema.GroupKind) (
 	return t, nil
 }
 
-// ParseAction parses the name of an action.
+// ParseAction parses the name of an action. Any other name is an error.
 func ParseAction(text string) (workload.Change, error) {
 	actions := []workload.Change{workload.ChangeCreate, workload.ChangeDelete, workload.ChangeRollOut, workload.ChangeScale}
 	var names []string

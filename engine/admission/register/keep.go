@@ -51,7 +51,7 @@ func NewKeeper(config *rest.Config, log logr.Logger) (*Keeper, error) {
 	return &Keeper{WithWatch: c, Log: log}, nil
 }
 
-// Keep creates or corrects an object, and reports whether it wrote.
+// Keep creates or corrects an object, and reports whether it wrote. An error is that of the API server.
 func (k *Keeper) Keep(ctx context.Context, want client.Object) (wrote bool, err error) {
 	want = want.DeepCopyObject().(client.Object)
 	switch want.(type) {
@@ -69,7 +69,7 @@ func (k *Keeper) Keep(ctx context.Context, want client.Object) (wrote bool, err 
 }
 
 // Edit reads an object, calls a function that edits it, and writes the object if it has changed. It reports whether it
-// wrote. An object that does not exist is created.
+// wrote. An object that does not exist is created. An error is that of the API server, or of the function.
 func (k *Keeper) Edit(ctx context.Context, live client.Object, edit func() error) (wrote bool, err error) {
 	result, err := controllerutil.CreateOrUpdate(ctx, client.WithFieldOwner(k.WithWatch, fieldManager), live, edit)
 	if err != nil {

@@ -41,7 +41,7 @@ func (k *Kept) IsSound() bool {
 	return sound
 }
 
-// Restore returns a tuner from its kept state.
+// Restore returns a tuner from its kept state. A state of another form is an error.
 func Restore(k *Kept) (*Tuner, error) {
 	if n := len(k.Low); n != len(k.Top) || n != hoursOfDay && n != hoursOfWeek {
 		return nil, errors.New("read the learnt state: it has slots of another length")
@@ -82,7 +82,7 @@ func (r *Recommender) Keep() KeptUsage {
 	return k
 }
 
-// RestoreUsage returns a Recommender from its kept state.
+// RestoreUsage returns a Recommender from its kept state. A state of another form is an error.
 func RestoreUsage(k KeptUsage) (Recommender, error) {
 	r := Recommender{first: k.First, containers: map[string]*container{}}
 	for name, kept := range k.Containers {

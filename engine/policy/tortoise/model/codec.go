@@ -100,7 +100,7 @@ func (h *Histogram) Marshal() []byte {
 	return w
 }
 
-// UnmarshalHistogram decodes the result of Histogram.Marshal.
+// UnmarshalHistogram decodes the result of Histogram.Marshal. Data of another form is an error.
 func UnmarshalHistogram(data []byte) (Histogram, error) {
 	r, h := &reader{data: data}, Histogram{}
 	r.histogram(&h)
@@ -110,7 +110,7 @@ func UnmarshalHistogram(data []byte) (Histogram, error) {
 	return h, nil
 }
 
-// Unmarshal decodes the result of Marshal.
+// Unmarshal decodes the result of Marshal. Data of another form is an error.
 func Unmarshal(data []byte) (*Target, error) {
 	if len(data) == 0 || data[0] != version {
 		return nil, fmt.Errorf("read the history: it is not of version %d", version)
