@@ -52,11 +52,8 @@ func unproven(memory *world.Memory, p *world.Policy) []string {
 	example := ""
 	memory.EachTarget(p, func(ref workload.Ref) {
 		targets++
-		if u := memory.Use(p.ID, ref); u == nil || u.Doubt != "" {
-			unknown, example = unknown+1, ref.String()
-			if u != nil {
-				example += ": " + u.Doubt
-			}
+		if u := memory.Use(p.ID, ref); u != nil && u.Doubt != "" {
+			unknown, example = unknown+1, ref.String()+": "+u.Doubt
 		}
 	})
 	if unknown == 0 || unknown == targets {

@@ -2,6 +2,7 @@ package demand_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -117,6 +118,7 @@ var forms = []string{
 	"sum by (namespace, name) (rate(requests[1m]))",
 	"max by (namespace, name) (increase(requests[2m])) * 60 / 2",
 	"avg by (namespace, name) (ceil(changes(requests[1m])))",
+	"max by (namespace, name) (changes(requests[1m]))",
 	"sum by (namespace, name) (clamp_min(rate(requests[1m]), 0)) + max by (namespace, name) (max_over_time(queue[1m]))",
 	"sum by (namespace, name) (max_over_time(queue[1m])) or sum by (namespace, name) (rate(others[2m]))",
 	"sum by (namespace, name) (sum_over_time(queue[1m])) - sum by (namespace, name) (-rate(requests[1m]))",
@@ -125,20 +127,22 @@ var forms = []string{
 }
 
 // draw adds a series with a sample an interval, some of which are missing, late by up to two intervals, or doubled. It is away once, for up
-// to the time without use. step returns the next value, and whether its instant is one of use. It returns these instants. The use of a
-// gauge is known by its samples alone.
-func (s *store) draw(r *rapid.T, name, more string, gauge bool, step func(before float64) (value float64, used bool)) (used []time.Time) {
+// to the time without use, and is often used then. step returns the next value, and whether its instant is one of use. It returns these
+// instants. The use of a gauge is known by its samples alone.
+func (s *store) draw(r *rapid.T, dice *rand.Rand, name, more string, gauge bool,
+	step func(before float64, hidden bool) (value float64, used bool)) (used []time.Time) {
 	const steps = 40
 	p := part{labels: labels.FromStrings("__name__", name, "namespace", "shop", "name", "web", "instance", more)}
-	away := rapid.IntRange(0, steps).Draw(r, name+" is away from")
-	back := away + rapid.IntRange(0, int(samplesRule.AsleepAfter/samplesRule.Interval)).Draw(r, name+" is away for")
-	odd := rapid.SampledFrom([]int{4, 20, 100}).Draw(r, "samples are odd one in")
-	at, value := noon.Add(time.Duration(rapid.IntRange(0, 14999).Draw(r, "phase"))*time.Millisecond), 0.0
+	away := dice.IntN(steps)
+	back := away + rapid.SampledFrom([]int{0, 6, int(samplesRule.AsleepAfter / samplesRule.Interval)}).Draw(r, name+" is away for")
+	hidden := away + rapid.SampledFrom([]int{1, 4, 5, 7}).Draw(r, "hidden use")
+	odd := rapid.SampledFrom([]int{8, 20, 1000}).Draw(r, "samples are odd one in")
+	at, value := noon.Add(time.Duration(dice.IntN(15000))*time.Millisecond), 0.0
 	for i := range steps {
 		at = at.Add(samplesRule.Interval)
 		var use bool
-		value, use = step(value)
-		fate := rapid.IntRange(0, odd).Draw(r, "fate of a sample")
+		value, use = step(value, i == hidden && i < back)
+		fate := dice.IntN(odd)
 		edge := i == away-1 || i == back // the time away is no longer than drawn
 		isLost := i >= away && i < back || fate == 0 && !edge
 		if use && !(gauge && isLost) {
@@ -149,7 +153,7 @@ func (s *store) draw(r *rapid.T, name, more string, gauge bool, step func(before
 		}
 		a := arrival{at: at, seen: at, value: value}
 		if fate == 1 && !edge {
-			a.seen = at.Add(time.Duration(rapid.IntRange(0, 30).Draw(r, "seconds late")) * time.Second)
+			a.seen = at.Add(time.Duration(dice.IntN(31)) * time.Second)
 		}
 		p.arrivals = append(p.arrivals, a)
 		if fate == 2 {
@@ -176,31 +180,32 @@ func TestNoSequenceOfSamplesPutsAUsedTargetToSleep(t *testing.T) {
 			r.Fatal(err)
 		}
 		s.parts = nil
+		dice := rand.New(rand.NewPCG(rapid.Uint64().Draw(r, "dice"), 0)) // draws of rapid are seldom large
 		var used []time.Time
-		busy := rapid.SampledFrom([]int{2, 10, 100}).Draw(r, "use is one in")
-		constant := func(float64) (float64, bool) { return 1, false }
-		count := func(before float64) (float64, bool) {
-			if rapid.IntRange(1, busy).Draw(r, "use") > 1 {
+		busy := rapid.SampledFrom([]int{3, 1000}).Draw(r, "use is one in")
+		constant := func(float64, bool) (float64, bool) { return 1, false }
+		count := func(before float64, hidden bool) (float64, bool) {
+			if !hidden && dice.IntN(busy) > 0 {
 				return before, false
 			}
 			return before + 1, strings.Contains(rule.Text, "requests")
 		}
-		gauge := func(float64) (float64, bool) {
-			if rapid.IntRange(1, busy).Draw(r, "use") > 1 {
+		gauge := func(float64, bool) (float64, bool) {
+			if dice.IntN(busy) > 0 {
 				return 0, false
 			}
 			return 1, strings.Contains(rule.Text, "queue")
 		}
 		for _, instance := range []string{"a", "b"} {
-			used = append(used, s.draw(r, "requests", instance, false, count)...)
-			s.draw(r, "up", instance, false, constant)
-			s.draw(r, "table", instance, false, constant)
+			used = append(used, s.draw(r, dice, "requests", instance, false, count)...)
+			s.draw(r, dice, "up", instance, false, constant)
+			s.draw(r, dice, "table", instance, false, constant)
 		}
-		used = append(used, s.draw(r, "queue", "a", true, gauge)...)
+		used = append(used, s.draw(r, dice, "queue", "a", true, gauge)...)
 		u, odd := workload.Use{}, rapid.SampledFrom([]int{3, 30}).Draw(r, "answers are lost one in")
 		for i := range 40 {
 			now := noon.Add(time.Duration(i) * rule.Interval)
-			if rapid.IntRange(1, odd).Draw(r, "fate of an answer") == 1 {
+			if dice.IntN(odd) == 0 {
 				continue
 			}
 			u = demand.Observe(u, now, 0, q.Look(s.ask(r, q.Now, now)).Of(web), rule.Fresh())
