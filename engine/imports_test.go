@@ -115,6 +115,16 @@ func TestLibrariesHaveOneHome(t *testing.T) {
 	}
 }
 
+// TestProgramsLinkOnlyUsedClients proves that no program links the clients of all groups of Kubernetes, which take eight
+// megabytes.
+func TestProgramsLinkOnlyUsedClients(t *testing.T) {
+	for _, l := range list(t) {
+		if in(l.ImportPath, []string{"engine", "cmd"}) && slices.Contains(l.Imports, "k8s.io/client-go/kubernetes") {
+			t.Errorf("%s imports the clients of all groups; import those below k8s.io/client-go/kubernetes/typed", l.ImportPath)
+		}
+	}
+}
+
 func TestPurePackagesCallNoClock(t *testing.T) {
 	clock := []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
 	for _, l := range list(t) {

@@ -25,7 +25,7 @@ func (j *judging) evaluate(config *rest.Config, s *serve.Server) error {
 	s.HandlePublic(evaluate.Path, evaluate.New(evaluate.Options{
 		Court:  &evaluate.Evaluator{Judge: j.judge(nil, log), Objects: liveObjects{objects}, Exempt: j.exempt()},
 		KindOf: j.kindOf,
-		Tokens: j.clients.AuthenticationV1().TokenReviews(), Rights: j.clients.AuthorizationV1().SubjectAccessReviews(),
+		Tokens: j.clients.people.TokenReviews(), Rights: j.clients.rights.SubjectAccessReviews(),
 		Audiences: j.opts.Webhook.Evaluate.Audiences, Rate: j.opts.Webhook.Evaluate.Rate,
 		Clock: j.clock, Pace: clock.RealClock{}, Ready: j.world.Ready, Log: log,
 	}))

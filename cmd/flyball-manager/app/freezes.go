@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -39,15 +38,15 @@ import (
 // addUnhook deletes, on the leader, the webhook configurations of an earlier manager that served a webhook. Otherwise
 // API servers would go on calling that webhook.
 func addUnhook(mgr ctrl.Manager, config *rest.Config, opts Options) error {
-	clients, err := kubernetes.NewForConfig(config)
+	connected, err := newClients(config)
 	if err != nil {
 		return fmt.Errorf("set up without a webhook: %w", err)
 	}
-	if err := addNoNewPods(mgr, clients, opts); err != nil {
+	if err := addNoNewPods(mgr, connected, opts); err != nil {
 		return err
 	}
 	return mgr.Add(&controller.Cleanup{
-		Delete: clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete,
+		Delete: connected.registrations.ValidatingWebhookConfigurations().Delete,
 		Names:  []string{register.FreezeConfigurationName, register.OwnConfigurationName},
 		Log:    opts.Log.WithName("webhook"),
 	})
@@ -57,7 +56,7 @@ func addUnhook(mgr ctrl.Manager, config *rest.Config, opts Options) error {
 type judging struct {
 	opts     Options
 	world    *world.World
-	clients  *kubernetes.Clientset
+	clients  *clients
 	metadata freezes.Metadata
 	mapper   meta.RESTMapper
 	notes    *freezes.Recorder
@@ -67,7 +66,7 @@ type judging struct {
 	account string
 }
 
-func newJudging(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, clients *kubernetes.Clientset,
+func newJudging(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.World, clients *clients,
 	messages *notifications.Controller) (*judging, error) {
 	j := &judging{opts: opts, world: w, clients: clients, clock: opts.Clock, mapper: mgr.GetRESTMapper(), messages: messages}
 	objects, err := metadata.NewForConfig(config)
@@ -84,7 +83,7 @@ func newJudging(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 		return nil, fmt.Errorf("register the metrics of judging: %w", err)
 	}
 	j.notes = freezes.NewRecorder(mgr.GetClient(), m, w, j.clock.Now, messages.Announce, opts.mark(), opts.Log.WithName("freezes"))
-	self, err := clients.AuthenticationV1().SelfSubjectReviews().Create(context.Background(), &authenticationv1.SelfSubjectReview{},
+	self, err := clients.people.SelfSubjectReviews().Create(context.Background(), &authenticationv1.SelfSubjectReview{},
 		metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("ask the API server which user the manager is: %w", err)
@@ -99,7 +98,7 @@ func (j *judging) exempt() []string { return freezeadmission.Exempt(j.opts.Names
 // guard adds the freeze kinds to Flyball's own kinds, and guards the adapters.
 func (j *judging) guard(kinds []validate.Kind) []validate.Kind {
 	g := &freezeadmission.Guard{
-		Freezes: j.world, Objects: j.metadata, Rights: rights.NewReviews(j.clients.AuthorizationV1().SubjectAccessReviews(), clock.RealClock{}),
+		Freezes: j.world, Objects: j.metadata, Rights: rights.NewReviews(j.clients.rights.SubjectAccessReviews(), clock.RealClock{}),
 		Clock: j.clock,
 		Context: freeze.Context{Scope: j.world.Scope(), Calendars: func(name string) (timeline.Timeline,
 			bool) {
@@ -152,7 +151,7 @@ func (j *judging) author(elected <-chan struct{}, own *admissionregistrationv1.V
 // judge returns the judge of changes. It calls note with each judgement, unless note is nil.
 func (j *judging) judge(note func(freezeadmission.Judgement), log logr.Logger) *freezeadmission.Judge {
 	return &freezeadmission.Judge{
-		Freezes: j.world, Objects: j.metadata, Rights: j.clients.AuthorizationV1().SubjectAccessReviews(),
+		Freezes: j.world, Objects: j.metadata, Rights: j.clients.rights.SubjectAccessReviews(),
 		Served: func(gk schema.GroupKind) (schema.GroupVersionResource, bool) {
 			mapping, err := j.mapper.RESTMapping(gk)
 			if err != nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"flyball.dev/flyball/engine/admission/register"
@@ -44,9 +43,9 @@ func (j *judging) addNewPods(mgr ctrl.Manager, server *serve.Server, keeper *reg
 }
 
 // addNoNewPods deletes the webhook configuration of pods. It is used if this manager does not serve that webhook.
-func addNoNewPods(mgr ctrl.Manager, clients *kubernetes.Clientset, opts Options) error {
+func addNoNewPods(mgr ctrl.Manager, clients *clients, opts Options) error {
 	err := mgr.Add(&controller.Cleanup{
-		Delete: clients.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete, Names: []string{register.PodsConfigurationName},
+		Delete: clients.registrations.MutatingWebhookConfigurations().Delete, Names: []string{register.PodsConfigurationName},
 		Log: opts.Log.WithName("pods"),
 	})
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -45,7 +44,7 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 	if err != nil {
 		return nil, nil, fmt.Errorf("set up the webhook: %w", err)
 	}
-	clientset, err := kubernetes.NewForConfig(config)
+	clientset, err := newClients(config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("set up the webhook: %w", err)
 	}
@@ -84,7 +83,7 @@ func addWebhook(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 
 // serverOptions returns the options of the server, with the keeper of the configurations.
 func (j *judging) serverOptions(mgr ctrl.Manager, config *rest.Config, w *world.World, inspector *inspect.Inspector,
-	clientset kubernetes.Interface,
+	clientset *clients,
 ) (serve.Options, error) {
 	o := serve.Options{
 		Host: j.opts.Webhook.Host, Port: j.opts.Webhook.Port,
@@ -111,8 +110,8 @@ func (j *judging) serverOptions(mgr ctrl.Manager, config *rest.Config, w *world.
 }
 
 // ownKinds returns the validators of Flyball's own kinds, with the guards of freezes and the rights of authors.
-func (j *judging) ownKinds(w *world.World, inspector *inspect.Inspector, clientset kubernetes.Interface) []validate.Kind {
-	ctx, reviews := compileContext(w), clientset.AuthorizationV1().SubjectAccessReviews()
+func (j *judging) ownKinds(w *world.World, inspector *inspect.Inspector, clientset *clients) []validate.Kind {
+	ctx, reviews := compileContext(w), clientset.rights.SubjectAccessReviews()
 	own := j.guard(ownKinds(w, ctx, rights.Adapters{Resources: inspector, Reviews: reviews}, j.messages, j.opts.Clock))
 	own = askAuthors(own, &rights.Authors{
 		Adapted: w, Resources: inspector, Reviews: rights.NewReviews(reviews, clock.RealClock{}), Context: ctx,

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
+	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
@@ -71,11 +71,11 @@ func (v *inClusterVerb) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	clients, err := kubernetes.NewForConfig(own)
+	clients, err := authentication.NewForConfig(own)
 	if err != nil {
 		return fmt.Errorf("connect to the cluster: %w", err)
 	}
-	gate := callers.New(callers.Options{Tokens: clients.AuthenticationV1().TokenReviews(), Rate: requestsOfPerson, Pace: clock.RealClock{},
+	gate := callers.New(callers.Options{Tokens: clients.TokenReviews(), Rate: requestsOfPerson, Pace: clock.RealClock{},
 		Impersonation: "the pages show and do only things that the token itself may do"})
 	pages := serve.NewInCluster(gate.Admit,
 		func(token, namespace string, user *authenticationv1.UserInfo) (serve.Options, error) {

@@ -6,7 +6,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
+	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
 
 	"flyball.dev/flyball/engine/admission/evaluate"
 )
@@ -26,11 +26,11 @@ func (s *session) user(ctx context.Context) (evaluate.User, error) {
 	if err != nil {
 		return evaluate.User{}, err
 	}
-	clients, err := kubernetes.NewForConfig(config)
+	clients, err := authentication.NewForConfig(config)
 	if err != nil {
 		return evaluate.User{}, fmt.Errorf("connect to the cluster: %w", err)
 	}
-	self, err := clients.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	self, err := clients.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return evaluate.User{}, fmt.Errorf("ask the cluster who you are: %w", err)
 	}

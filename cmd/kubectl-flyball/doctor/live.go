@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/kinds"
@@ -26,14 +25,14 @@ import (
 const expiresSoon = 24 * time.Hour
 
 // Live checks the running cluster: the manager and the webhook. It writes nothing.
-func (c *Checkup) Live(ctx context.Context, clients kubernetes.Interface, objects dynamic.Interface, flyballNamespace, namespace string,
+func (c *Checkup) Live(ctx context.Context, clients Clients, objects dynamic.Interface, flyballNamespace, namespace string,
 	now time.Time) {
 	c.manager(ctx, clients, flyballNamespace)
 	c.configurations(ctx, clients, now)
 	c.answers(ctx, objects, namespace)
 }
 
-func (c *Checkup) manager(ctx context.Context, clients kubernetes.Interface, namespace string) {
+func (c *Checkup) manager(ctx context.Context, clients Clients, namespace string) {
 	list, err := clients.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=flyball"})
 	switch {
 	case err != nil:
@@ -53,7 +52,7 @@ func (c *Checkup) manager(ctx context.Context, clients kubernetes.Interface, nam
 }
 
 // configurations checks the webhook configurations and the CA certificates in them.
-func (c *Checkup) configurations(ctx context.Context, clients kubernetes.Interface, now time.Time) {
+func (c *Checkup) configurations(ctx context.Context, clients Clients, now time.Time) {
 	list, err := clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(ctx,
 		metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=flyball"})
 	if err != nil {

@@ -3,14 +3,12 @@ package doctor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/history"
@@ -154,9 +152,9 @@ func (s Env) live(ctx context.Context, found *Checkup, w *source.World, namespac
 	if err != nil {
 		return err
 	}
-	clients, err := kubernetes.NewForConfig(config)
+	clients, err := newClients(config)
 	if err != nil {
-		return fmt.Errorf("connect to the cluster: %w", err)
+		return err
 	}
 	cluster, err := s.Cluster()
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
@@ -49,9 +48,9 @@ func (v Versions) Text(w *report.Writer) {
 
 // Ask reads the versions from a cluster and compares them.
 func (v *Versions) Ask(ctx context.Context, config *rest.Config, flyballNamespace string) error {
-	clients, err := kubernetes.NewForConfig(config)
+	clients, err := newClients(config)
 	if err != nil {
-		return fmt.Errorf("connect to the cluster: %w", err)
+		return err
 	}
 	info, err := clients.Discovery().ServerVersion()
 	if err != nil {
@@ -75,7 +74,7 @@ func (v *Versions) Ask(ctx context.Context, config *rest.Config, flyballNamespac
 }
 
 // managerVersion returns the image tag of the manager's Deployment, or the reason why the version is unknown.
-func managerVersion(ctx context.Context, clients kubernetes.Interface, namespace string) (version, unknown string) {
+func managerVersion(ctx context.Context, clients Clients, namespace string) (version, unknown string) {
 	list, err := clients.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=flyball"})
 	switch {
 	case err != nil:

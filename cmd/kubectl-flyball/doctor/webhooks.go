@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/kubernetes"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/workload"
@@ -39,7 +38,7 @@ type backend struct {
 
 // FirstNight adds the checks for the first night that need the cluster: other webhooks and disruption budgets. whole is
 // true if the world has all namespaces.
-func (c *Checkup) FirstNight(ctx context.Context, clients kubernetes.Interface, w *source.World, whole bool) error {
+func (c *Checkup) FirstNight(ctx context.Context, clients Clients, w *source.World, whole bool) error {
 	memory, err := w.Memory()
 	if err != nil {
 		return err
@@ -57,7 +56,7 @@ func (c *Checkup) FirstNight(ctx context.Context, clients kubernetes.Interface, 
 
 // webhooks checks that no webhook of another program refuses Flyball's writes, or the new pods of the morning. A
 // webhook that fails closed refuses them if its backend is missing or sleeps itself.
-func (c *Checkup) webhooks(ctx context.Context, clients kubernetes.Interface, w *source.World, memory *world.Memory) {
+func (c *Checkup) webhooks(ctx context.Context, clients Clients, w *source.World, memory *world.Memory) {
 	const name = "other webhooks"
 	hooks, err := closedHooks(ctx, clients)
 	if err != nil {
@@ -106,7 +105,7 @@ func (h *hook) consequence(refused []string) string {
 }
 
 // closedHooks returns the webhooks of other programs that have the failure policy Fail.
-func closedHooks(ctx context.Context, clients kubernetes.Interface) (hooks []hook, err error) {
+func closedHooks(ctx context.Context, clients Clients) (hooks []hook, err error) {
 	others := metav1.ListOptions{LabelSelector: "app.kubernetes.io/name!=flyball"}
 	validating, err := clients.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(ctx, others)
 	if err != nil {
@@ -160,7 +159,7 @@ func selectorOf(s *metav1.LabelSelector) (labels.Selector, error) {
 }
 
 // backendOf reads the Service of a webhook. A missing Service counts as a Service without a ready endpoint.
-func backendOf(ctx context.Context, clients kubernetes.Interface, h hook) (b backend, err error) {
+func backendOf(ctx context.Context, clients Clients, h hook) (b backend, err error) {
 	service, err := clients.CoreV1().Services(h.namespace).Get(ctx, h.service, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return b, nil
