@@ -63,12 +63,15 @@ func (l *Loop) cleanGroup(ctx context.Context, group workload.Ref, pods []*podpl
 	return err
 }
 
-// isUnclaimed reports whether no claim keeps the costs of an owner's pods. wait is the time for which the costs must
-// stay even so. It returns false if the claims are unknown.
+// isUnclaimed reports whether no claim keeps the costs of an owner's pods. wait is the time after which to look again, and for which the
+// costs must stay: for a grace period, or because the claims are unknown, whose end nothing announces.
 func (l *Loop) isUnclaimed(group workload.Ref) (unclaimed bool, wait time.Duration) {
 	s := l.stakesIn(group)
-	if len(s.claimants) > 0 || s.unknown != "" {
+	if len(s.claimants) > 0 {
 		return false, 0
+	}
+	if s.unknown != "" {
+		return false, unknownRetry
 	}
 	for _, ref := range s.chain {
 		wait = max(wait, l.book.gracePeriod(ref, l.clock.Now()))

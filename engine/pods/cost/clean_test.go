@@ -231,3 +231,16 @@ func TestCostsStayWhileAClaimMayExist(t *testing.T) {
 		})
 	}
 }
+
+// Nothing announces the end of this state, such as that of an adapter that is being deleted.
+func TestCostsWithUnknownClaimsAreLookedAtAgain(t *testing.T) {
+	s := newScene(t)
+	s.unsure = true
+	if unclaimed, wait := s.isUnclaimed(first); unclaimed || wait <= 0 {
+		t.Errorf("unclaimed %t, looked at again after %s", unclaimed, wait)
+	}
+	s.unsure = false
+	if unclaimed, wait := s.isUnclaimed(first); !unclaimed || wait != 0 {
+		t.Errorf("unclaimed %t, looked at again after %s", unclaimed, wait)
+	}
+}
