@@ -70,7 +70,8 @@ func (p *project) nights(ctx context.Context, root string) (_ []*scenario, err e
 			return nil, err
 		}
 	}
-	return r.scenarios, nil
+	p.stop()
+	return r.scenarios, p.ended
 }
 
 // killed is a night in which Flyball is killed in mid-transition and asleep.

@@ -44,7 +44,8 @@ type project struct {
 	dir, version, work string
 	port               int
 	cert               []byte
-	running            []*exec.Cmd
+	running            []*process
+	ended              error // of a program that was not stopped
 	log                *os.File
 	binaries           []string
 }
@@ -55,6 +56,12 @@ type program struct {
 	Package string   `json:"package"`
 	Args    []string `json:"args"`
 	Env     []string `json:"env"`
+}
+
+// process is a running program.
+type process struct {
+	cmd  *exec.Cmd
+	done chan struct{}
 }
 
 // replacement replaces the one occurrence of a text in a file of the module.
@@ -249,16 +256,26 @@ func (p *project) start(kubeconfig string) error {
 		if err := cmd.Start(); err != nil {
 			return fmt.Errorf("start %s: %w", program.Package, err)
 		}
-		p.running = append(p.running, cmd)
+		started := &process{cmd: cmd, done: make(chan struct{})}
+		p.running = append(p.running, started)
+		go func() {
+			_ = cmd.Wait()
+			close(started.done)
+		}()
 	}
 	return nil
 }
 
-// stop kills the programs.
+// stop kills the programs. A program that has ended before is a fault of the trial: nothing acted on its kinds.
 func (p *project) stop() {
-	for _, cmd := range p.running {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+	for _, started := range p.running {
+		select {
+		case <-started.done:
+			p.ended = errors.Join(p.ended, fmt.Errorf("%s has ended by itself: %s", started.cmd.Path, started.cmd.ProcessState))
+		default:
+			_ = started.cmd.Process.Kill()
+			<-started.done
+		}
 	}
 	p.running = nil
 }
