@@ -87,7 +87,7 @@ bench-tortoise: ## Compare tuning with the best fixed setting, on families of lo
 
 .PHONY: ui-pictures
 ui-pictures: ## Make the pictures of the pages in docs/ui with Chromium, from the demo on a local control plane.
-	@cd test/browser && $(GO) run ./pictures ../../docs/ui
+	@cd test/browser && $(GO) run ./pictures ../.. docs/ui
 
 .PHONY: build
 build: ## Build the manager and kubectl-flyball into bin/.

@@ -1,5 +1,6 @@
 // Command pictures makes the pictures of the pages for the documents, light and dark, from the demo's objects on a local control plane
-// with the real manager. It has to run in the repository's root.
+// with the real manager. Its arguments are the repository's root and the directory of the pictures
+// below that.
 package main
 
 import (
@@ -49,13 +50,17 @@ var pictures = []picture{
 var afternoon = time.Date(2037, 5, 13, 12, 30, 0, 0, time.UTC)
 
 func main() {
-	if err := run(context.Background(), os.Args[1]); err != nil {
+	if err := run(context.Background(), os.Args[1], os.Args[2]); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, dir string) (err error) {
+// run makes the pictures in a directory below the repository's root.
+func run(ctx context.Context, root, dir string) (err error) {
+	if err := os.Chdir(root); err != nil {
+		return fmt.Errorf("go to the repository's root: %w", err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	program, err := chrome.Find(ctx, ".")
@@ -104,10 +109,10 @@ func run(ctx context.Context, dir string) (err error) {
 	if err := tab.Run(chromedp.Navigate(strings.TrimSpace(address)), chromedp.WaitVisible("main .cards")); err != nil {
 		return fmt.Errorf("open the pages: %w", err)
 	}
-	root, _, _ := strings.Cut(address, "/?")
+	at, _, _ := strings.Cut(address, "/?")
 	for _, scheme := range []string{"light", "dark"} {
 		for _, p := range pictures {
-			if err := p.take(tab, root, scheme, dir); err != nil {
+			if err := p.take(tab, at, scheme, dir); err != nil {
 				return err
 			}
 		}
