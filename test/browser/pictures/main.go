@@ -229,7 +229,7 @@ func rollOut(ctx context.Context, env *harness.Env) error {
 	return nil
 }
 
-// settle waits until the manager has counted the targets of each schedule, and until the autoscaler has metrics.
+// settle waits until the manager has counted the targets of each schedule and enforces the freezes, and the autoscaler has metrics.
 func settle(ctx context.Context, env *harness.Env) error {
 	return harness.Poll(ctx, harness.Patience, func() error {
 		var all v1alpha1.ScheduleList
@@ -240,6 +240,18 @@ func settle(ctx context.Context, env *harness.Env) error {
 			if !meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionReady) || s.Status.Targets == nil {
 				return fmt.Errorf("the schedule %s is not ready", s.Name)
 			}
+		}
+		var freeze v1alpha1.ChangeFreeze
+		if err := env.Client.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "holiday"}, &freeze); err != nil {
+			return err
+		}
+		var yearEnd v1alpha1.ClusterChangeFreeze
+		if err := env.Client.Get(ctx, client.ObjectKey{Name: "year-end"}, &yearEnd); err != nil {
+			return err
+		}
+		if !meta.IsStatusConditionTrue(freeze.Status.Conditions, v1alpha1.ConditionReady) ||
+			!meta.IsStatusConditionTrue(yearEnd.Status.Conditions, v1alpha1.ConditionReady) {
+			return errors.New("the freezes are not in force")
 		}
 		var hpa autoscalingv2.HorizontalPodAutoscaler
 		if err := env.Client.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "api"}, &hpa); err != nil {
