@@ -10,9 +10,13 @@ import (
 	"flyball.dev/flyball/engine/path/rawjson"
 )
 
-// MaxName, MaxNamespace and MaxUser are lengths in bytes: the limits of Kubernetes for names and namespaces, and the length
-// of the longest name of a service account, because user names have no limit.
-const MaxName, MaxNamespace, MaxUser = 253, 63, 339
+// These are lengths in bytes: the limits of Kubernetes for names and namespaces, and the length of the longest name of a
+// service account, because user names have no limit.
+const (
+	MaxName      = 253
+	MaxNamespace = 63
+	MaxUser      = 339
+)
 
 // MaxListed is the maximum number of names in a list of an answer.
 const MaxListed = 10

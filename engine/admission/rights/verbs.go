@@ -47,6 +47,7 @@ type Verbs struct {
 
 type kindVerb struct{ kind, verb string }
 
+// NewVerbs returns the verbs of a user, without an answer yet.
 func NewVerbs(reviews AccessReviewer, user authenticationv1.UserInfo) *Verbs {
 	return &Verbs{reviews: reviews, user: user, everywhere: map[kindVerb]bool{}}
 }
