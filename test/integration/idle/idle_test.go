@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
@@ -64,6 +65,11 @@ var _ = Describe("A schedule with idle", Label("prometheus"), func() {
 		stop()
 		Eventually(ready(s, &s.Status.PolicyStatus)).Should(And(HaveField("Reason", "DemandFailed"),
 			HaveField("Message", ContainSubstring("ask Prometheus at"))))
+		Eventually(func(g Gomega) []eventsv1.Event {
+			events := &eventsv1.EventList{}
+			g.Expect(env.Client.List(ctx, events)).To(Succeed())
+			return events.Items
+		}).Should(ContainElement(And(HaveField("Regarding.Name", s.Name), HaveField("Type", "Warning"), HaveField("Reason", "DemandFailed"))))
 		suite.Still(replicas(d)).Should(Equal(0))
 	})
 
