@@ -67,7 +67,11 @@ func (e *Effect) writeEffect(w *report.Writer) {
 		if l.Diff == "-" {
 			word = "does not happen"
 		}
-		rows = append(rows, report.Row(instant.Text(l.At, e.order.Zone), word, l.Object, l.What+" "+l.Was+" -> "+l.Becomes, l.By))
+		change := l.What
+		if l.Field != "" {
+			change += " " + l.Was + " -> " + l.Becomes
+		}
+		rows = append(rows, report.Row(instant.Text(l.At, e.order.Zone), word, l.Object, change, l.By))
 	}
 	w.Grid("", nil, rows)
 }

@@ -153,7 +153,7 @@ func (l *line) text() Line {
 	case l.Created:
 		field = "(created)"
 	case l.Field == "":
-		field = "(the ledger only)"
+		field = "(only the ledger)"
 	}
 	object, from, to := l.Target, Brief(l.From), Brief(l.To)
 	if n := len(l.objects); n > 1 {
