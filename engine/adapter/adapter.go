@@ -63,12 +63,14 @@ func (a *Adapter) Observe(obj *workload.Object) workload.Observed {
 }
 
 // Render returns the writes that bring an object to a plan. It writes each field together with the ledger, in at most
-// one patch (and one to /scale after it), and none at all if nothing changes.
+// one patch (and one to /scale after it), and none at all if nothing changes. An object with a broken ledger (ErrLedger),
+// an object of a different projection, and a plan that does not fit are errors.
 func (a *Adapter) Render(obj *workload.Object, plan workload.Plan) (Result, error) {
 	return render.Render(a.Spec, obj, plan)
 }
 
-// Bounds returns the bounds of an object after a plan is carried out; nil for a missing bound or no limit.
+// Bounds returns the bounds of an object after a plan is carried out; nil for a missing bound or no limit. An object of a
+// different projection and a plan that does not fit are errors.
 func (a *Adapter) Bounds(obj *workload.Object, plan workload.Plan) (workload.Bounds, error) {
 	return render.Bounds(a.Spec, obj, plan)
 }

@@ -34,7 +34,7 @@ func NewTemplates(config *rest.Config, dry bool) (*Templates, error) {
 	return &Templates{client: client, dry: dry}, nil
 }
 
-// Get returns the present object, or nil if it does not exist.
+// Get returns the present object, or nil if it does not exist. A refused read is an error.
 func (t *Templates) Get(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured,
 	error) {
 	obj, err := t.client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -48,7 +48,8 @@ func (t *Templates) Get(ctx context.Context, resource schema.GroupVersionResourc
 }
 
 // Apply creates or updates the object with the given fields, and returns the result. If the object has a resourceVersion
-// and has changed since, the outcome is Stale. In a dry run it returns the present object, or nil.
+// and has changed since, the outcome is Stale. In a dry run it returns the present object, or nil. A refused write is an
+// error, with the outcome.
 func (t *Templates) Apply(ctx context.Context, resource schema.GroupVersionResource,
 	obj *unstructured.Unstructured) (*unstructured.Unstructured, Outcome, error) {
 	if t.dry {
@@ -67,7 +68,8 @@ func (t *Templates) Apply(ctx context.Context, resource schema.GroupVersionResou
 	return got, Applied, nil
 }
 
-// Disown removes an owner reference of an object, if the object has not changed since it was read.
+// Disown removes an owner reference of an object, if the object has not changed since it was read. A missing object is no
+// error. A refused write is an error.
 func (t *Templates) Disown(ctx context.Context, resource schema.GroupVersionResource, obj *unstructured.Unstructured,
 	owner types.UID) error {
 	if t.dry {
@@ -86,7 +88,8 @@ func (t *Templates) Disown(ctx context.Context, resource schema.GroupVersionReso
 	return nil
 }
 
-// Delete deletes an object, if it still has the UID.
+// Delete deletes an object, if it still has the UID. A missing object and a different UID are no errors. A refused delete
+// is an error.
 func (t *Templates) Delete(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, uid types.UID) error {
 	if t.dry {
 		return nil

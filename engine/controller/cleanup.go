@@ -27,7 +27,7 @@ const (
 	cleanupCalm  = time.Minute
 )
 
-// Start removes the configurations, and retries until they stay away or the context ends.
+// Start removes the configurations, and retries until they stay away or the context ends. The error is always nil.
 func (c *Cleanup) Start(ctx context.Context) error {
 	var removed time.Time
 	_ = wait.PollUntilContextCancel(ctx, cleanupPause, true, func(ctx context.Context) (calm bool, err error) {

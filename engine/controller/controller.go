@@ -150,7 +150,8 @@ func RemoveFinalizer(ctx context.Context, c client.Client, obj client.Object) er
 const StaleRetry = 50 * time.Millisecond
 
 // RetryIfStale requeues an object after a stale write. The change that made the write stale may not requeue the
-// object, because controllers do not watch changes of status and labels.
+// object, because controllers do not watch changes of status and labels. A missing object is no error. All other errors
+// are returned.
 func RetryIfStale(err error) (reconcile.Result, error) {
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: StaleRetry}, nil

@@ -50,7 +50,8 @@ var ErrRestless = errors.New("the policies do not come to rest")
 // probably undo each other.
 const maxWritesAtOnce = 16
 
-// Simulate returns the writes between two instants, both included. See Writes.
+// Simulate returns the writes between two instants, both included. See Writes. The error is the first fault of the
+// Sandbox, beside the writes before the fault.
 func Simulate(w Sandbox, from, to time.Time) ([]Write, error) {
 	var all []Write
 	for write, err := range Writes(w, from, to) {

@@ -9,7 +9,7 @@ import (
 // Metrics are the metrics of demands; nil: none.
 type Metrics struct{ answered *prometheus.GaugeVec }
 
-// NewMetrics returns the metrics, registered.
+// NewMetrics returns the metrics, registered. A metric that is registered already is an error.
 func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{answered: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "flyball_demand_answered",
 		Help: "1 while the demand of a schedule with idle is answered, 0 while its targets stay as they are for want of an answer."},

@@ -70,7 +70,8 @@ type cachedReport struct {
 
 // MatchSchema looks each path up in the published schema of the kind. A written path must not be under .status if
 // status is a subresource. MatchSchema fetches only the document of the kind's group version, and only if the hash of
-// the document in the OpenAPI index has changed since the last call, or the uses have changed.
+// the document in the OpenAPI index has changed since the last call, or the uses have changed. A kind without a published
+// schema (ErrNotPublished) and a refused read are errors.
 func (c *Inspector) MatchSchema(ctx context.Context, gvk schema.GroupVersionKind, uses []adapter.Use) (SchemaReport, error) {
 	published, err := c.published(ctx, gvk)
 	if err != nil {

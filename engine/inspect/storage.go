@@ -23,7 +23,8 @@ const maxLost = 10
 // If a CustomResourceDefinition has no conversion webhook, the API server removes, at each write, all fields that are
 // missing in the schema of the request's version, even fields that the write does not change. So if fields would be
 // lost, Lossless returns the stored version, provided that the API server serves it with all paths of the adapter. A
-// conversion webhook has to keep such fields itself.
+// conversion webhook has to keep such fields itself. A refused read is an error, but a missing right to read definitions
+// is a lost field.
 func (c *Inspector) Lossless(ctx context.Context, served Served, a *adapter.Adapter) (best Served, loses string, err error) {
 	if !strings.Contains(served.GVK.Group, ".") { // built-in kinds have no CustomResourceDefinition
 		return served, "", nil

@@ -32,7 +32,8 @@ type dial func(ctx context.Context, network, address string) (net.Conn, error)
 const maxReceivers = 50
 
 // NewEmail returns an Email. The address is smtp://USER:PASSWORD@HOST:PORT/?from=ADDRESS&to=ADDRESS,ADDRESS with STARTTLS, or smtps:// with
-// TLS from the first byte. With tls=optional, a server without STARTTLS gets the message in clear text, but never a password.
+// TLS from the first byte. With tls=optional, a server without STARTTLS gets the message in clear text, but never a
+// password. Any other address is an UnusableValue, as an error.
 func NewEmail(g *Guard, address string) (*Email, error) {
 	fault := func(text string) error {
 		return UnusableValue{"spec.to.service.urlFrom",
@@ -148,7 +149,7 @@ func (e *Email) message(of *Envelope) (*mail.Msg, error) {
 	return m, nil
 }
 
-// Send makes one attempt to send a message.
+// Send makes one attempt to send a message. The error is the mail server's refusal, or a lost connection.
 func (e *Email) Send(ctx context.Context, of *Envelope) error {
 	m, err := e.message(of)
 	if err != nil {

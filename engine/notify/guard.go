@@ -35,7 +35,8 @@ type Guard struct {
 }
 
 // NewGuard returns a Guard that allows public addresses and some others. An entry is a network, such as 10.1.0.0/16, or a host name or
-// glob, such as *.corp.example. A host opens all its addresses except link-local, multicast and unspecified ones.
+// glob, such as *.corp.example. A host opens all its addresses except link-local, multicast and unspecified ones. Any
+// other entry is an error.
 func NewGuard(allowed []string) (*Guard, error) {
 	g := &Guard{}
 	for _, entry := range allowed {
@@ -64,7 +65,7 @@ func (e *RefusedError) Error() string {
 		"notifications.allowedHosts) opens it", e.Address, e.Kind)
 }
 
-// DialContext makes a connection to an allowed address.
+// DialContext makes a connection to an allowed address. A forbidden or unreachable address is an error.
 func (g *Guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -23,7 +23,8 @@ type Service struct {
 }
 
 // NewService returns the sender for a service (but not for e-mail). A redirect that keeps the POST is followed, because some services use
-// them; each connection is checked. Any other redirect would lose the message.
+// them; each connection is checked. Any other redirect would lose the message. An address that is no URL, and an unknown
+// service, are errors.
 func NewService(g *Guard, kind v1alpha1.ServiceType, address string) (*Service, error) {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
@@ -90,7 +91,7 @@ func inert(text string) string {
 
 func textOnly(text string) ([]byte, error) { return json.Marshal(map[string]string{"text": text}) }
 
-// Send makes one attempt to send a message.
+// Send makes one attempt to send a message. The error is the service's refusal, or a lost connection.
 func (s *Service) Send(ctx context.Context, e *Envelope) error {
 	body, err := s.body(e.Text)
 	if err != nil {

@@ -57,7 +57,7 @@ type policy struct {
 	Name      string `json:"name"`
 }
 
-// Body returns the message as a CloudEvent.
+// Body returns the message as a CloudEvent. The error is a message that JSON cannot encode.
 func (e *Envelope) Body() ([]byte, error) {
 	d := e.Data
 	return json.Marshal(event{
@@ -92,7 +92,8 @@ type Webhook struct {
 	now    func() time.Time
 }
 
-// NewWebhook returns a Webhook. Other keys than those of signingKey, and addresses that are no URL, are an UnusableValue.
+// NewWebhook returns a Webhook. Other keys than those of signingKey, and addresses that are no URL, are errors of
+// type UnusableValue.
 func NewWebhook(g *Guard, address, key string, now func() time.Time) (*Webhook, error) {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
@@ -124,7 +125,7 @@ func signingKey(key string) ([]byte, error) {
 	return secret, nil
 }
 
-// Send makes one attempt to send a message.
+// Send makes one attempt to send a message. The error is the receiver's refusal, or a lost connection.
 func (w *Webhook) Send(ctx context.Context, e *Envelope) error {
 	body, err := e.Body()
 	if err != nil {

@@ -84,7 +84,8 @@ func (f *Found) Members() int {
 	return n
 }
 
-// ProbeAll is Probe for many pointers in one walk. The results are in the order of the pointers.
+// ProbeAll is Probe for many pointers in one walk. The results are in the order of the pointers. For a document that is
+// not JSON the error is a *SyntaxError.
 func ProbeAll(raw []byte, pointers ...Pointer) ([]Found, error) {
 	if len(pointers) == 0 {
 		return nil, nil

@@ -113,7 +113,8 @@ func (m *Members) Drop() {
 	m.nodes, m.nextNodes = nil, nil
 }
 
-// DropContainers ends NeedContainers. If pods are needed otherwise, they are read again without containers.
+// DropContainers ends NeedContainers. If pods are needed otherwise, they are read again without containers. Pods that
+// cannot be watched again are an error.
 func (m *Members) DropContainers(ctx context.Context) error {
 	m.needing.Lock()
 	defer m.needing.Unlock()

@@ -44,7 +44,7 @@ type Server struct {
 	api  promapi.API
 }
 
-// New returns a Server. It sends no request yet.
+// New returns a Server. It sends no request yet. An address that is no URL is an error.
 func New(o Options) (*Server, error) {
 	at, err := url.Parse(o.Address)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {

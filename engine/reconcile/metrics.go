@@ -17,7 +17,7 @@ type Metrics struct {
 	panics             prometheus.Counter
 }
 
-// NewMetrics creates and registers the metrics.
+// NewMetrics creates and registers the metrics. A metric that is registered already is an error.
 func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_writes_total",

@@ -27,7 +27,7 @@ type Metrics struct {
 // shownState is the third label of the series of a policy's state.
 type shownState struct{ state, active string }
 
-// NewMetrics creates and registers the metrics.
+// NewMetrics creates and registers the metrics. A metric that is registered already is an error.
 func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	gauge := func(name, help string, more ...string) *prometheus.GaugeVec {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, append([]string{"policy_kind", "policy"}, more...))

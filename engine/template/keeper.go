@@ -58,7 +58,7 @@ func (k *Keeper) OfKind(kind *world.Kind) []workload.Ref { return k.ofKind(kind.
 // Keep creates a missing object of a template, keeps the template's fields in place, and removes an object that no
 // template asks for any more. changed reports whether it has changed the object; the watch then brings the change.
 // missing reports whether the object was missing. If a missing object could not be created, the caller has nothing to
-// decide.
+// decide. The error is a template that cannot be applied, or Soon after a stale write.
 func (k *Keeper) Keep(ctx context.Context, ref workload.Ref) (changed, missing bool, err error) {
 	snapshot := k.World.Snapshot()
 	kind := snapshot.InUse(ref.GroupKind)

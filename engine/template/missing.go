@@ -19,7 +19,8 @@ import (
 
 // PutBack returns the edits that a Keeper will make on an existing object, and the edited object. Without edits, the
 // object fits its template, or belongs to a different owner. Fields that are no longer in a template are not part of
-// the edits, because only the API server knows whether they will be removed.
+// the edits, because only the API server knows whether they will be removed. An object that is not JSON, a broken ledger,
+// and a template of a different version are errors.
 func PutBack(w *world.Snapshot, kind *world.Kind, owner *world.Policy, raw []byte) ([]adapter.Edit, []byte, error) {
 	t := owner.Template
 	live := &unstructured.Unstructured{}

@@ -21,7 +21,7 @@ type Metrics struct {
 	timed map[workload.Policy]bool
 }
 
-// NewMetrics returns the metrics, registered.
+// NewMetrics returns the metrics, registered. A metric that is registered already is an error.
 func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)

@@ -37,7 +37,7 @@ const toldWithin = 20 * time.Minute
 const longest = 512
 
 // Why returns the cause for which pods of a target are refused, or "" if none is reported. missing reports that the
-// target has fewer pods than wanted, and unready are the pods that are not ready.
+// target has fewer pods than wanted, and unready are the pods that are not ready. A refused read is an error.
 func (r RefusalReader) Why(ctx context.Context, kind schema.GroupVersionKind, ref workload.Ref, uid string, missing bool,
 	unready []*podplan.Pod) (string, error) {
 	why, err := r.condition(ctx, kind, ref)

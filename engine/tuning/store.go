@@ -51,7 +51,7 @@ type Kept struct {
 }
 
 // Kept returns the checkpoint of a target for a policy. It returns nothing if the checkpoint is missing, or belongs to
-// a different object of that name.
+// a different object of that name. A refused read is an error, but unreadable data is an empty checkpoint.
 func (s *Store) Kept(ctx context.Context, ref workload.Ref, uid string, id workload.Policy) (Kept, error) {
 	c := &v1alpha1.UsageCheckpoint{}
 	err := s.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: workload.CompanionName(ref)}, c)
@@ -89,7 +89,8 @@ func (s *Store) Keep(ctx context.Context, ref workload.Ref, uid string, id workl
 	return s.apply(ctx, &v1alpha1.UsageCheckpoint{ObjectMeta: meta, Spec: spec}, "UsageCheckpoint", false)
 }
 
-// Tell writes the Recommendation of a target. It creates the object first if it may be missing.
+// Tell writes the Recommendation of a target. It creates the object first if it may be missing. A refused write is an
+// error, and so is a kind that is no longer in use.
 func (s *Store) Tell(ctx context.Context, ref workload.Ref, uid string, id workload.Policy, st v1alpha1.RecommendationStatus,
 	made bool) error {
 	meta, err := s.meta(ref, uid)
@@ -131,7 +132,7 @@ func (s *Store) Told(ctx context.Context) ([]toldOf, error) {
 	}
 }
 
-// Read returns the Recommendation of a target, or nil.
+// Read returns the Recommendation of a target, or nil. A refused read is an error.
 func (s *Store) Read(ctx context.Context, ref workload.Ref) (*v1alpha1.Recommendation, error) {
 	r := &v1alpha1.Recommendation{}
 	err := s.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: workload.CompanionName(ref)}, r)
@@ -147,7 +148,8 @@ func (s *Store) Read(ctx context.Context, ref workload.Ref) (*v1alpha1.Recommend
 // pageSize is the number of objects in a page of a list.
 const pageSize = 200
 
-// Remove deletes the objects of a target. The Recommendation goes last, because the rest is found through it.
+// Remove deletes the objects of a target. The Recommendation goes last, because the rest is found through it. A missing
+// object is no error. A refused delete is an error.
 func (s *Store) Remove(ctx context.Context, ref workload.Ref) error {
 	meta := metav1.ObjectMeta{Namespace: ref.Namespace, Name: workload.CompanionName(ref)}
 	for _, obj := range []client.Object{&v1alpha1.UsageCheckpoint{ObjectMeta: meta}, &v1alpha1.Recommendation{ObjectMeta: meta}} {

@@ -52,7 +52,7 @@ type groupCall struct {
 	repeats time.Time
 }
 
-// Start watches until the context ends.
+// Start watches until the context ends. Watches that are being ended are an error.
 func (g *Groups) Start(ctx context.Context) error {
 	g.calls = workqueue.NewTypedDelayingQueue[groupCall]()
 	var watches []*Watch

@@ -149,7 +149,8 @@ const (
 // LedgerOf returns the name of an object in its ledger.
 func LedgerOf(kind, name string) string { return kind + "/" + name }
 
-// Encode returns the annotation's value for an object; equal ledgers give equal texts.
+// Encode returns the annotation's value for an object; equal ledgers give equal texts. A value that is not JSON is an
+// error.
 func (l Ledger) Encode(on Origin) (string, error) {
 	m := map[string]any{ledgerOf: on.Of}
 	if on.UID != "" {

@@ -149,7 +149,7 @@ func (r *MetadataReading) controller(raw []byte) *Owner {
 }
 
 // Text returns the bytes of a JSON string, without its quotes and escapes. A string without escapes aliases
-// the document.
+// the document. A value of a different type is an error.
 func Text(m path.Match) ([]byte, error) {
 	if m.Type() == path.String && !bytes.ContainsRune(m.Raw, '\\') {
 		return m.Raw[1 : len(m.Raw)-1], nil

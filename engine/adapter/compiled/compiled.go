@@ -261,7 +261,7 @@ func (a *Spec) Project(raw []byte) (*workload.Object, error) {
 }
 
 // TemplateRequests returns the requests of one pod of an object's template; nil if the adapter names no template or the
-// object has none.
+// object has none. An object that is not JSON is an error.
 func (a *Spec) TemplateRequests(raw []byte) (*workload.Requests, error) {
 	return a.Projection.TemplateRequests(raw)
 }

@@ -430,7 +430,8 @@ func touchesAny(pointer string, decisions []Decision) bool {
 	return false
 }
 
-// LedgerText returns the ledger after the decisions: nil if it stays, empty if it goes.
+// LedgerText returns the ledger after the decisions: nil if it stays, empty if it goes. More fields than a ledger may
+// have (projection.MaxEntries) are an error.
 func (v *View) LedgerText(decisions []Decision) (*string, error) {
 	var after workload.Ledger
 	for i := range decisions {

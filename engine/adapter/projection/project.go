@@ -15,7 +15,8 @@ import (
 // Blocked is the Depth of a field that cannot be written, because a value on the way to it is not a container.
 const Blocked = 255
 
-// Project makes the Object of a raw object. See Spec.Project.
+// Project makes the Object of a raw object. See Spec.Project. JSON that is broken, and an object without a name, are
+// errors.
 func (pr *Projection) Project(raw []byte) (*workload.Object, error) {
 	r := reading{MetadataReading: pr.Metadata.Read(), pr: pr, in: pr.Interner}
 	r.Object.Fields = make([]workload.Field, len(pr.Slots))

@@ -9,7 +9,7 @@ import (
 )
 
 // TemplateRequests returns the requests of one pod of an object's template; nil if the adapter names no template or the
-// object has none.
+// object has none. An object that is not JSON is an error.
 func (pr *Projection) TemplateRequests(raw []byte) (*workload.Requests, error) {
 	if pr.Template.Len() == 0 {
 		return nil, nil

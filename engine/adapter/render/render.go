@@ -71,7 +71,8 @@ var ErrLedger = errors.New("the ledger cannot be read")
 type renderer struct{ *ledger.View }
 
 // Render returns the writes that bring an object to a plan. It writes each field together with the ledger, in at most
-// one patch (and one to /scale after it), and none at all if nothing changes.
+// one patch (and one to /scale after it), and none at all if nothing changes. An object with a broken ledger (ErrLedger),
+// an object of a different projection, and a plan that does not fit are errors.
 func Render(a *compiled.Spec, obj *workload.Object, plan workload.Plan) (Result, error) {
 	result := Result{Impact: v1alpha1.ImpactNone}
 	if obj.LedgerError != "" {
@@ -290,7 +291,8 @@ func (v renderer) actionsOf(d *ledger.Decision) workload.Change {
 	}
 }
 
-// Bounds returns the bounds of an object after a plan is carried out; nil for a missing bound or no limit.
+// Bounds returns the bounds of an object after a plan is carried out; nil for a missing bound or no limit. An object of a
+// different projection and a plan that does not fit are errors.
 func Bounds(a *compiled.Spec, obj *workload.Object, plan workload.Plan) (workload.Bounds, error) {
 	var b workload.Bounds
 	v := renderer{ledger.NewView(a, obj)}

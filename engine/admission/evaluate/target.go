@@ -18,7 +18,8 @@ type Served struct {
 }
 
 // TargetOf returns the object of a manifest in JSON. namespace is the default for namespaced kinds. kindOf returns the
-// served resource of a kind, or false if the kind has no adapter and its scope is unknown.
+// served resource of a kind, or false if the kind has no adapter and its scope is unknown. A manifest without an
+// apiVersion or a kind is an error.
 func TargetOf(manifest []byte, namespace string, kindOf func(schema.GroupKind) (Served, bool)) (Target, error) {
 	root := rawjson.ParseBytes(manifest)
 	gv, err := schema.ParseGroupVersion(root.Get("apiVersion").Str)

@@ -20,7 +20,8 @@ import (
 func Exempt(namespace string) []string { return []string{metav1.NamespaceSystem, namespace} }
 
 // Ask judges an AdmissionReview of an adapted kind at an instant, exactly as the server does, for callers without HTTP.
-// It records nothing. The verdict in the judgement includes the warnings.
+// It records nothing. The verdict in the judgement includes the warnings. A body that is no review, a review of a
+// namespace, and a review without a verdict are errors.
 func (j *Judge) Ask(ctx context.Context, body []byte, now time.Time) (Judgement, error) {
 	r, err := review.Read(body)
 	if err != nil {
@@ -46,7 +47,7 @@ type Question struct {
 }
 
 // AskActions judges actions as the server would judge an edit with these actions. An action on an autoscaler also
-// counts as a scale of its target.
+// counts as a scale of its target. A kind without an adapter is an error, and so is a fault while objects are read.
 func (j *Judge) AskActions(ctx context.Context, q Question) (Judgement, error) {
 	object := rawjson.ParseBytes(q.Object)
 	r := review.Review{

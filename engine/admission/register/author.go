@@ -33,7 +33,8 @@ type Author struct {
 }
 
 // ReleaseOf returns a hash of everything that a release describes: the configuration of Flyball's own kinds, and the
-// configuration of freezes for an example with every feature.
+// configuration of freezes for an example with every feature. The error is a configuration that cannot be encoded as
+// JSON.
 func ReleaseOf(own *admissionregistrationv1.ValidatingWebhookConfiguration, scope FreezeScope) (string, error) {
 	scope.Namespaces = admissionregistrationv1.Fail
 	rules := []FreezeRule{{Group: "g", Resource: "r", Versions: []string{"v"}, Subresources: []string{"s"}, Actions: workload.ChangeScale,

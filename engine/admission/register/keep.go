@@ -38,7 +38,8 @@ type Keeper struct {
 	Log   logr.Logger
 }
 
-// NewKeeper returns a Keeper that reads from the API server and not from a cache.
+// NewKeeper returns a Keeper that reads from the API server and not from a cache. A rest.Config without a usable API
+// server is an error.
 func NewKeeper(config *rest.Config, log logr.Logger) (*Keeper, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(admissionregistrationv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
@@ -78,7 +79,8 @@ func (k *Keeper) Edit(ctx context.Context, live client.Object, edit func() error
 	return result != controllerutil.OperationResultNone, nil
 }
 
-// Delete deletes an object that nobody has changed since it was read, and reports whether it wrote.
+// Delete deletes an object that nobody has changed since it was read, and reports whether it wrote. A missing object is
+// no error. A refused read or delete is an error.
 func (k *Keeper) Delete(ctx context.Context, unwanted client.Object) (wrote bool, err error) {
 	live := named(unwanted)
 	err = k.Get(ctx, client.ObjectKeyFromObject(live), live)
@@ -119,7 +121,7 @@ func (k *Keeper) correct(live, want client.Object) {
 
 // Watch notifies when one of the objects is created, changed or deleted, when a watch begins, because earlier
 // deletions cause no event, and when the author starts to lead. Pending notifications are merged into one. A refused watch is
-// retried with back-off.
+// retried with back-off. An object of an unknown kind is an error.
 func (k *Keeper) Watch(ctx context.Context, notify chan<- struct{}, objects ...client.Object) error {
 	for _, object := range objects {
 		if err := k.watch(ctx, notify, object); err != nil {

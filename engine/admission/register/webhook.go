@@ -52,7 +52,7 @@ type Endpoint struct {
 	Service *admissionregistrationv1.ServiceReference
 }
 
-// Hosts returns the names that the certificate must have.
+// Hosts returns the names that the certificate must have. A URL that is not https://host:port is an error.
 func (e Endpoint) Hosts() ([]string, error) {
 	if e.Service != nil {
 		return []string{e.Service.Name + "." + e.Service.Namespace + ".svc"}, nil

@@ -63,7 +63,7 @@ func (a Answer) AsWarning() Answer {
 	return Answer{Allowed: true, Audit: a.Audit, Warnings: append(a.Warnings, "dry run of Flyball: this would be refused: "+a.Message)}
 }
 
-// Write sends the answer to a review.
+// Write sends the answer to a review. The error is a lost connection.
 func (a Answer) Write(w http.ResponseWriter, uid string) error {
 	response := &admissionv1.AdmissionResponse{UID: types.UID(uid), Allowed: a.Allowed, Warnings: a.Warnings, AuditAnnotations: a.Audit}
 	if !a.Allowed {

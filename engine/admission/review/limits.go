@@ -88,7 +88,8 @@ type scanned struct {
 // Close implements io.Closer.
 func (scanned) Close() error { return nil }
 
-// ReadBody reads the body of a review within the limits. The body is parsed only after its size and depth are known.
+// ReadBody reads the body of a review within the limits. The body is parsed only after its size and depth are known. A
+// body that is too long, too deep, too late or cut off is an error of type *Fault.
 func ReadBody(w http.ResponseWriter, req *http.Request) ([]byte, error) {
 	if known, ok := req.Body.(scanned); ok {
 		return known.raw, nil

@@ -38,7 +38,8 @@ type Review struct {
 	OldObject   rawjson.Value
 }
 
-// Read parses an AdmissionReview of admission.k8s.io/v1. It does not decode the objects in the review.
+// Read parses an AdmissionReview of admission.k8s.io/v1. It does not decode the objects in the review. Text that is no
+// review, and a user with too many groups and extra values, are errors.
 func Read(body []byte) (Review, error) {
 	if !rawjson.ValidBytes(body) {
 		return Review{}, errors.New("read the admission review: it is not JSON")

@@ -70,7 +70,8 @@ func (s *Server) HandlePublic(path string, handler http.Handler) {
 	s.public[path] = handler
 }
 
-// Start serves until the context ends, and then until the requests under way are answered.
+// Start serves until the context ends, and then until the requests under way are answered. The error is a certificate
+// that cannot be watched, or a port that cannot be served.
 func (s *Server) Start(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.certs.run(ctx) })
@@ -82,7 +83,7 @@ func (s *Server) Start(ctx context.Context) error {
 func (s *Server) NeedLeaderElection() bool { return false }
 
 // Ready is a readiness check. It returns nil if the server listens, has a certificate trusted by the configurations,
-// and was not asked to stop.
+// and was not asked to stop. The error names the missing condition.
 func (s *Server) Ready(*http.Request) error {
 	if err := s.certs.ready(); err != nil {
 		return fmt.Errorf("the admission server's certificate: %w", err)

@@ -53,7 +53,7 @@ type Validator interface {
 // ValidatorFunc is a function as a Validator.
 type ValidatorFunc func(ctx context.Context, req Request) (warnings []string, errs field.ErrorList, err error)
 
-// Validate calls the function.
+// Validate calls the function. The errors are the function's.
 func (f ValidatorFunc) Validate(ctx context.Context, req Request) ([]string, field.ErrorList, error) {
 	return f(ctx, req)
 }

@@ -88,7 +88,7 @@ type Controller struct {
 	hidden map[string]bool
 }
 
-// New returns a Controller.
+// New returns a Controller. A rest.Config without a usable API server is an error.
 func New(m *Metrics, opts Options) (*Controller, error) {
 	watches, err := watch.NewManager(opts.Config)
 	if err != nil {
@@ -116,7 +116,8 @@ func (c *Controller) changed(k *world.Kind) int {
 	return k.Live.Ledgers() + c.ChangedOn(k.GroupKind)
 }
 
-// SetupWithManager adds the controller and the watch of API groups.
+// SetupWithManager adds the controller and the watch of API groups. The error is a refusal of the manager, such as a name
+// in use.
 func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	c.World.Observe(c)
 	err := ctrl.NewControllerManagedBy(mgr).Named("adapter").
@@ -167,7 +168,8 @@ const firstSync = 30 * time.Second
 const quickSync = 5 * time.Second
 
 // Settle reconciles every adapter once and waits until their watches are in sync. Otherwise Flyball could write a
-// target before it knows the target's autoscaler.
+// target before it knows the target's autoscaler. Adapters that cannot be listed are an error, and so is the end of the
+// context. A fault of one adapter is only logged.
 func (c *Controller) Settle(ctx context.Context) error {
 	var list v1alpha1.AdapterList
 	if err := c.Client.List(ctx, &list); err != nil {
@@ -243,7 +245,7 @@ func (c *Controller) settleWatch(ctx, waiting context.Context, name string) erro
 }
 
 // Reconcile reconciles one adapter after the policies are known, because they decide which annotations the watches
-// keep.
+// keep. A read or write of the API server that must be tried again is an error.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	select {
 	case <-ctx.Done():

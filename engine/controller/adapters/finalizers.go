@@ -31,7 +31,7 @@ func NewFinalizers(cached client.Client) *Finalizers {
 }
 
 // PutFinalizer adds the finalizer to an adapter before the first write for the kind, so the adapter stays until
-// everything is restored.
+// everything is restored. An adapter that cannot be read or marked is an error, so the write must not follow.
 func (f *Finalizers) PutFinalizer(ctx context.Context, k *decide.Kind) error {
 	name := k.Adapter.Name()
 	if f.has(name) {

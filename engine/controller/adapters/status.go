@@ -121,7 +121,8 @@ type Metrics struct {
 	ready, installed, authorized *prometheus.GaugeVec
 }
 
-// NewMetrics creates and registers the metrics. The number of watched objects is read from the given world.
+// NewMetrics creates and registers the metrics. The number of watched objects is read from the given world. A metric that
+// is registered already is an error.
 func NewMetrics(r prometheus.Registerer, w *world.World) (*Metrics, error) {
 	m := &Metrics{ready: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "flyball_adapter_ready",
 		Help: "1 if an adapter is ready for use, else 0."}, []string{"adapter"}),

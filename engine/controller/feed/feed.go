@@ -50,7 +50,7 @@ const kindCalendar, kindAdapter = "Calendar", "Adapter"
 
 // New returns a Feed that reads Flyball's own objects from the cache, namespaces through the configuration, and the
 // files of calendars through the reader. namespaceChanged is called with the name of a namespace after a change of
-// its labels, annotations or deletion state.
+// its labels, annotations or deletion state. A rest.Config without a usable API server is an error.
 func New(config *rest.Config, cached cache.Cache, reader client.Reader, w *world.World, namespaceChanged func(string),
 	log logr.Logger) (*Feed, error) {
 	watches, err := watch.NewManager(config)
@@ -66,7 +66,7 @@ func New(config *rest.Config, cached cache.Cache, reader client.Reader, w *world
 // NeedLeaderElection returns false, because every replica judges changes.
 func (f *Feed) NeedLeaderElection() bool { return false }
 
-// Start keeps the world up to date until the context ends.
+// Start keeps the world up to date until the context ends. A kind that cannot be watched is an error.
 func (f *Feed) Start(ctx context.Context) error {
 	defer f.watches.Close()
 	synced, err := f.subscribe(ctx)

@@ -98,7 +98,7 @@ type finding struct {
 	forms map[workload.Policy]string
 }
 
-// Start checks the rules until the context ends.
+// Start checks the rules until the context ends. A configuration that cannot be watched is an error.
 func (e *Enforcement) Start(ctx context.Context) error {
 	edited, err := e.Hook.changed(ctx)
 	if err != nil {

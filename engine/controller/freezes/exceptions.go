@@ -30,7 +30,7 @@ type Exceptions struct {
 	Log    logr.Logger
 }
 
-// Start keeps the statuses until the context ends.
+// Start keeps the statuses until the context ends. The error is always nil.
 func (x *Exceptions) Start(ctx context.Context) error {
 	follow(ctx, x.World, x.Clock, nil, func(now time.Time) (pause time.Duration, at time.Time) {
 		next, err := x.look(ctx, now)

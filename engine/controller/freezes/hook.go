@@ -47,7 +47,7 @@ type Hook struct {
 func (h *Hook) NeedLeaderElection() bool { return false }
 
 // Start keeps the configuration until the context ends. It does not delete the configuration at the end, so the API
-// server refuses changes of frozen kinds while no replica runs.
+// server refuses changes of frozen kinds while no replica runs. A configuration that cannot be watched is an error.
 func (h *Hook) Start(ctx context.Context) error {
 	edited, err := h.changed(ctx)
 	if err != nil {

@@ -16,7 +16,7 @@ type Metrics struct {
 	seconds                       prometheus.Histogram
 }
 
-// NewMetrics creates and registers the metrics.
+// NewMetrics creates and registers the metrics. A metric that is registered already is an error.
 func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_admission_requests_total",

@@ -203,7 +203,7 @@ func (n *Recorder) Guarded(g rights.Guarded) {
 // NeedLeaderElection returns false, because every replica keeps its own records.
 func (n *Recorder) NeedLeaderElection() bool { return false }
 
-// Start writes records until the context ends. Then it writes the remaining records once.
+// Start writes records until the context ends. Then it writes the remaining records once. The error is always nil.
 func (n *Recorder) Start(ctx context.Context) error {
 	var creators sync.WaitGroup
 	creators.Go(func() { n.followCreators(ctx) })

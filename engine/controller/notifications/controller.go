@@ -102,7 +102,8 @@ func (c *Controller) AfterPublish(_ *world.Snapshot, change *world.Change) {
 	}
 }
 
-// SetupWithManager adds the controllers of both kinds, and the leader's look ahead.
+// SetupWithManager adds the controllers of both kinds, and the leader's look ahead. The error is a refusal of the
+// manager, such as a name in use.
 func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	everywhere, options := false, controller.Options[reconcile.Request](1, controller.DefaultRetry)
 	options.NeedLeaderElection = &everywhere
@@ -199,7 +200,8 @@ func (c *Controller) get(ctx context.Context, from client.Reader, key boxKey) (o
 	}}, err
 }
 
-// Reconcile opens, replaces or closes the mailbox of a Notification, and reports whether its spec can be used.
+// Reconcile opens, replaces or closes the mailbox of a Notification, and reports whether its spec can be used. A refused
+// read or write is an error. A fault of the spec is a condition, and no error.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	key := boxKey(req.NamespacedName)
 	n, err := c.get(ctx, c.Client, key)

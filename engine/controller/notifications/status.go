@@ -105,7 +105,7 @@ func (c *Controller) write(ctx context.Context, key boxKey, uid types.UID, edit 
 // Metrics are the metrics of notifications.
 type Metrics struct{ messages *prometheus.CounterVec }
 
-// NewMetrics creates and registers the metrics.
+// NewMetrics creates and registers the metrics. A metric that is registered already is an error.
 func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{messages: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_notifications_total",
 		Help: "Messages of a Notification or ClusterNotification by result: sent, failed (given up) or dropped (from a full queue)."},

@@ -33,7 +33,7 @@ type Calendars struct {
 	requests controller.Requests[reconcile.Request]
 }
 
-// SetupWithManager adds the controller.
+// SetupWithManager adds the controller. The error is a refusal of the manager, such as a name in use.
 func (c *Calendars) SetupWithManager(mgr ctrl.Manager) error {
 	c.World.Observe(c)
 	err := ctrl.NewControllerManagedBy(mgr).Named("calendar").
@@ -55,7 +55,8 @@ func (c *Calendars) AfterPublish(_ *world.Snapshot, change *world.Change) {
 	}
 }
 
-// Reconcile reconciles one calendar.
+// Reconcile reconciles one calendar. A refused read or write is an error. A fault of the spec is a condition, and no
+// error.
 func (c *Calendars) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var cal v1alpha1.Calendar
 	if err := c.Client.Get(ctx, req.NamespacedName, &cal); err != nil {

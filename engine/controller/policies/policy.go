@@ -56,7 +56,8 @@ type Controllers struct {
 	requests controller.Requests[workload.Policy]
 }
 
-// SetupWithManager adds one controller for all kinds: each controller has goroutines of its own, and most kinds have few policies.
+// SetupWithManager adds one controller for all kinds: each controller has goroutines of its own, and most kinds have few
+// policies. The error is a refusal of the manager, such as a name in use.
 func (c *Controllers) SetupWithManager(mgr ctrl.Manager) error {
 	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, controller.FinalizerLost())
 	b := builder.TypedControllerManagedBy[workload.Policy](mgr).Named("policy").WatchesRawSource(c.requests.Source()).

@@ -44,7 +44,7 @@ func DataOf(m *Message, now time.Time) Data {
 	return d
 }
 
-// Text returns the text of a message.
+// Text returns the text of a message. A template that cannot be carried out, or makes too long a text, is an error.
 func (s *Subscription) Text(d Data) (string, error) {
 	if s.text == nil {
 		return d.Text, nil

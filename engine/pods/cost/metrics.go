@@ -14,7 +14,7 @@ type Metrics struct {
 	pods, spread, foreign *prometheus.GaugeVec
 }
 
-// NewMetrics creates and registers the metrics.
+// NewMetrics creates and registers the metrics. A metric that is registered already is an error.
 func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	labels := []string{"policy_kind", "policy"}
 	m := &Metrics{

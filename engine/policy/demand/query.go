@@ -60,7 +60,8 @@ func (r *Rule) Query(tenantLabel string) (*Query, error) {
 var ErrUnbound = errors.New(
 	"spec.idle of a namespaced Schedule needs a label that keeps its query inside its namespace (--prometheus-tenant-label)")
 
-// Ask returns the query as Query does, but none of a namespaced demand that is not restricted.
+// Ask returns the query as Query does, but none of a namespaced demand that is not restricted. The error is ErrUnbound,
+// or an error of Query.
 func (r *Rule) Ask(tenantLabel string) (*Query, error) {
 	if r.Namespace != "" && tenantLabel == "" {
 		return nil, ErrUnbound

@@ -21,7 +21,8 @@ import (
 //   - lacks a denied action or an entry of suspend of the old policy,
 //   - has a milder enforcement, or allows label changes that were refused.
 //
-// Another message or a later end weakens nothing. The result does not depend on whether the policy is active.
+// Another message or a later end weakens nothing. The result does not depend on whether the policy is active. Two objects
+// of other kinds are an error.
 func Weakens(old, edited any) ([]string, error) {
 	before, ok := draftOf(old)
 	after, ok2 := draftOf(edited)

@@ -14,7 +14,8 @@ type Demand struct {
 	CPU float64
 }
 
-// EachDemand yields the demand in the checkpoint of a learner (policy.Learner), in order of time. Unknown steps are left out.
+// EachDemand yields the demand in the checkpoint of a learner (policy.Learner), in order of time. Unknown steps are left
+// out. A checkpoint that cannot be read, or has no demand because of the profile Tortoise, is an error.
 func EachDemand(kept []byte, yield func(Demand)) error {
 	k, err := unpack(kept)
 	if err != nil {

@@ -30,7 +30,8 @@ const (
 // ParseCron parses a standard cron expression of five fields, or a descriptor such as @daily. Zones inside the
 // expression, @every and dates that never come (30 February) are refused. The fields have the meaning that they have in
 // a Kubernetes CronJob, and its parser is used. If both day fields are restricted, a day needs to match only one of
-// them. In addition, Sunday may be 7, and days may be given by their place in the month (takePlaces).
+// them. In addition, Sunday may be 7, and days may be given by their place in the month (takePlaces). A refused
+// expression is an error.
 func ParseCron(expr string) (*Cron, error) {
 	switch {
 	case strings.TrimSpace(expr) == "":

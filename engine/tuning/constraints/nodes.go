@@ -19,7 +19,8 @@ type Nodes struct {
 	watch   *watch.Watch
 }
 
-// Need watches nodes until the context ends or Drop is called. It does not wait for the network.
+// Need watches nodes until the context ends or Drop is called. It does not wait for the network. Watches that are being
+// ended are an error.
 func (n *Nodes) Need(ctx context.Context) (err error) {
 	if n.watch == nil {
 		n.watch, err = n.Watches.Ensure(ctx, watch.Source{GVR: corev1.SchemeGroupVersion.WithResource("nodes"), ID: "tuning", Projector: sized{}})

@@ -33,7 +33,8 @@ type Hook struct {
 	sure bool
 }
 
-// Start keeps the configuration until the context ends. Afterwards the configuration stays.
+// Start keeps the configuration until the context ends. Afterwards the configuration stays. A configuration that cannot
+// be watched is an error.
 func (h *Hook) Start(ctx context.Context) error {
 	edited := make(chan struct{}, 1)
 	if err := h.Keeper.Watch(ctx, edited, byName()); err != nil {
@@ -96,7 +97,8 @@ func byName() *admissionregistrationv1.MutatingWebhookConfiguration {
 	return &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: register.PodsConfigurationName}}
 }
 
-// NewNote returns a function that counts the results for pods in a registry. Call it once per process.
+// NewNote returns a function that counts the results for pods in a registry. Call it once per process. A metric that is
+// registered already is an error.
 func NewNote(r prometheus.Registerer) (func(Result), error) {
 	pods := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_new_pods_total",
 		Help: "Pods looked at as they were created, by result (tuned, right, untuned, unfit, unknown, unreadable). Only tuned pods were " +

@@ -100,7 +100,7 @@ func (x *Index) AfterPublish(_ *world.Snapshot, c *world.Change) {
 	}
 }
 
-// Start watches while some policy tunes, until the context ends.
+// Start watches while some policy tunes, until the context ends. The error is always nil.
 func (x *Index) Start(ctx context.Context) error {
 	select {
 	case <-ctx.Done():

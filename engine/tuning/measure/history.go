@@ -58,7 +58,8 @@ func (s *Prometheus) History(ctx context.Context, r Range) ([]workload.Sample, e
 	return all, nil
 }
 
-// Each passes the samples of History to take part by part, so only one part is in memory.
+// Each passes the samples of History to take part by part, so only one part is in memory. A refused query is an error,
+// and an empty answer for the whole range is the error Nothing.
 func (s *Prometheus) Each(ctx context.Context, r Range, take func([]workload.Sample)) error {
 	if r.Progress == nil {
 		r.Progress = func(int, int) {}

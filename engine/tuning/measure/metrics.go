@@ -49,7 +49,7 @@ type Metrics struct {
 // metricsGroup is the API group of the metrics API.
 var metricsGroup = schema.GroupVersion{Group: "metrics.k8s.io", Version: "v1beta1"}
 
-// NewMetrics returns Metrics with a timeout for each request.
+// NewMetrics returns Metrics with a timeout for each request. A rest.Config without a usable API server is an error.
 func NewMetrics(config *rest.Config, timeout time.Duration) (*Metrics, error) {
 	client, err := clientOf(config, metricsGroup)
 	if err != nil {

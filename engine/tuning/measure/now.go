@@ -14,7 +14,7 @@ import (
 // atOnce is the largest number of namespaces in one query.
 const atOnce = 100
 
-// Read returns the usage of the pods of some namespaces at an instant, like the metrics API.
+// Read returns the usage of the pods of some namespaces at an instant, like the metrics API. A refused query is an error.
 func (s *Prometheus) Read(ctx context.Context, namespaces []string, at time.Time) (map[types.NamespacedName]Pod, error) {
 	pods := map[types.NamespacedName]Pod{}
 	for some := range slices.Chunk(namespaces, atOnce) {

@@ -15,7 +15,7 @@ type Prometheus struct {
 	queries map[string]string
 }
 
-// NewPrometheus returns a Prometheus. Queries by name replace DefaultQueries.
+// NewPrometheus returns a Prometheus. Queries by name replace DefaultQueries. An unknown name is an error.
 func NewPrometheus(server *prometheus.Server, queries map[string]string) (*Prometheus, error) {
 	for name := range queries {
 		if err := CheckQuery(name); err != nil {

@@ -39,7 +39,7 @@ type Verticals struct {
 	timeout time.Duration
 }
 
-// NewVerticals returns Verticals with a timeout for each request.
+// NewVerticals returns Verticals with a timeout for each request. A rest.Config without a usable API server is an error.
 func NewVerticals(config *rest.Config, timeout time.Duration) (*Verticals, error) {
 	client, err := clientOf(config, verticalGroup)
 	if err != nil {
@@ -77,7 +77,7 @@ func (a *AllVerticals) Of(ref workload.Ref) []policy.SeenVertical {
 // HasOthers reports whether a target has a VerticalPodAutoscaler that Flyball has not created.
 func (a *AllVerticals) HasOthers(ref workload.Ref) bool { return len(a.of[ref]) > a.made[ref] }
 
-// List returns all VerticalPodAutoscalers, or none if the cluster does not have the kind.
+// List returns all VerticalPodAutoscalers, or none if the cluster does not have the kind. A refused read is an error.
 func (c *Verticals) List(ctx context.Context) (*AllVerticals, error) {
 	all := &AllVerticals{of: map[workload.Ref][]policy.SeenVertical{}, made: map[workload.Ref]int{}}
 	for next := ""; ; {
@@ -237,7 +237,7 @@ func (a amounts) positive(of workload.Resource) (resource.Quantity, bool) {
 // TargetRef is the object that a VerticalPodAutoscaler is created for.
 type TargetRef struct{ APIVersion, Kind, Name string }
 
-// Make creates a VerticalPodAutoscaler that only recommends.
+// Make creates a VerticalPodAutoscaler that only recommends. A refused write is an error.
 func (c *Verticals) Make(ctx context.Context, meta metav1.ObjectMeta, of TargetRef) error {
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": verticalGroup.String(), "kind": kindName,
@@ -258,7 +258,8 @@ func (c *Verticals) Make(ctx context.Context, meta metav1.ObjectMeta, of TargetR
 	return nil
 }
 
-// Remove deletes a VerticalPodAutoscaler that Flyball has created.
+// Remove deletes a VerticalPodAutoscaler that Flyball has created. A missing object and a different UID are no errors. A
+// refused delete is an error.
 func (c *Verticals) Remove(ctx context.Context, m MadeVertical) error {
 	body, err := json.Marshal(metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		Preconditions: &metav1.Preconditions{UID: &m.UID}})

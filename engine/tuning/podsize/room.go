@@ -37,7 +37,7 @@ func (r Room) IsBounded() bool { return len(r.Ranges) > 0 || len(r.Quotas) > 0 }
 // computed are the checked resources.
 var computed = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
 
-// RangesOf returns the bounds of a LimitRange for CPU and memory.
+// RangesOf returns the bounds of a LimitRange for CPU and memory. A LimitRange that is not JSON is an error.
 func RangesOf(raw []byte) (all []corev1.LimitRangeItem, err error) {
 	var found corev1.LimitRange
 	if err := json.Unmarshal(raw, &found); err != nil {
@@ -52,7 +52,8 @@ func RangesOf(raw []byte) (all []corev1.LimitRangeItem, err error) {
 	return all, nil
 }
 
-// Headroom returns the unused CPU and memory of a ResourceQuota, or nothing if the quota bounds neither.
+// Headroom returns the unused CPU and memory of a ResourceQuota, or nothing if the quota bounds neither. A ResourceQuota
+// that is not JSON is an error.
 func Headroom(raw []byte) (corev1.ResourceList, error) {
 	var found corev1.ResourceQuota
 	if err := json.Unmarshal(raw, &found); err != nil {
@@ -108,7 +109,8 @@ func containers(all []sizedContainer) []corev1.Container {
 	return list
 }
 
-// Refuses returns the reason why a pod does not fit, or "" if it fits. The pod must not have pod-level resources.
+// Refuses returns the reason why a pod does not fit, or "" if it fits. The pod must not have pod-level resources. A pod
+// that is not JSON is an error.
 func (r Room) Refuses(pod []byte) (string, error) {
 	var read sized
 	if err := json.Unmarshal(pod, &read); err != nil {

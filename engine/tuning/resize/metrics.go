@@ -12,7 +12,7 @@ type Metrics struct {
 	writes *prometheus.CounterVec
 }
 
-// NewMetrics creates and registers the metrics.
+// NewMetrics creates and registers the metrics. A metric that is registered already is an error.
 func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{writes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_resize_writes_total",
 		Help: "Pods changed in place by result; without a policy: pods restored to their template."},
