@@ -2,10 +2,12 @@ package inspect_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,7 +75,7 @@ func crds(t *testing.T) apiextensionsclient.CustomResourceDefinitionInterface {
 	return client.CustomResourceDefinitions()
 }
 
-// install creates the CRD, removes it after the test, and waits until its kind is served and its schema published.
+// install creates the CRD, removes it after the test, and waits until it is established, its kind served and its schema published.
 func install(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	client := crds(t)
@@ -85,6 +87,12 @@ func install(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) {
 	})
 	inspector := newInspector(t, api.Config())
 	eventually(t, "the schema of "+crd.Name, func() error {
+		switch live, err := client.Get(t.Context(), crd.Name, metav1.GetOptions{}); {
+		case err != nil:
+			return err
+		case !apihelpers.IsCRDConditionTrue(live, apiextensionsv1.Established):
+			return errors.New("it is not established yet")
+		}
 		for _, v := range crd.Spec.Versions { // each version is published separately
 			served, err := inspector.Serve(t.Context(), crd.Spec.Group, crd.Spec.Names.Kind, []string{v.Name})
 			if err != nil || v.Served && !served.Found {

@@ -115,6 +115,7 @@ var _ = Describe("An Override", func() {
 		scene.Remove(nights)
 		Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(3))
 		Expect(scene.Ledger(ns, "web")(Default)).To(BeEmpty())
+		scene.Remove(o)
 	})
 
 	It("holds objects that no schedule selects, corrects changes by hand, and restores the originals at the end", func() {

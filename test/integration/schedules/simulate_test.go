@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -130,16 +131,18 @@ var _ = Describe("A simulation in memory", func() {
 				DeferCleanup(scene.Remove, obj)
 			}
 		}
-		applied := func() int {
+		applied := func() int { // of the demo's policies alone, because policies of earlier specs may still give targets back
 			families, err := m.Registry.Gather()
 			Expect(err).NotTo(HaveOccurred())
 			n := 0.0
 			for _, f := range families {
 				for _, series := range f.GetMetric() {
+					labels := map[string]string{}
 					for _, label := range series.GetLabel() {
-						if f.GetName() == "flyball_writes_total" && label.GetName() == "result" && label.GetValue() == "applied" {
-							n += series.GetCounter().GetValue()
-						}
+						labels[label.GetName()] = label.GetValue()
+					}
+					if f.GetName() == "flyball_operations_total" && labels["result"] == "applied" && strings.HasPrefix(labels["policy"], ns+"/") {
+						n += series.GetCounter().GetValue()
 					}
 				}
 			}
