@@ -248,7 +248,7 @@ func (e *Explanation) Text(w *report.Writer) {
 		w.Line("  to be written: %s", e.Pending)
 	}
 	if e.Waits != nil {
-		text := "  waits: " + e.Waits.Reason
+		text := "  waiting: " + strings.TrimPrefix(e.Waits.Reason, "waits ")
 		if !e.Waits.Since.IsZero() {
 			text += ", since " + e.when(e.Waits.Since)
 		}

@@ -44,9 +44,9 @@ type Entry struct {
 	End   time.Time `json:"end,omitzero"`
 	// LetFinish is the end of the time in which controllers may finish roll-outs that had begun.
 	LetFinish time.Time `json:"letFinish,omitzero"`
-	// SomeUsers is true if the policy judges only the changes of some users.
-	SomeUsers bool   `json:"someUsers,omitempty"`
-	Reason    string `json:"reason,omitempty"`
+	// Judged are the users and groups whose changes the policy judges, in words; empty: everybody.
+	Judged string `json:"judged,omitempty"`
+	Reason string `json:"reason,omitempty"`
 }
 
 // Span is a span of time, with the policies that deny changes in it.
@@ -130,7 +130,7 @@ func (a *Agenda) addRule(r *freeze.Rule) {
 		active, since, until := r.Active(at)
 		if active {
 			a.Entries = append(a.Entries, Entry{Policy: r.ID().String(), Effect: effect, Actions: r.Denies().Names(), Start: since, End: until,
-				LetFinish: r.LetFinish(since), SomeUsers: !r.JudgesEverybody(), Reason: r.Message().Reason})
+				LetFinish: r.LetFinish(since), Judged: r.Judged(), Reason: r.Message().Reason})
 		}
 		if until.IsZero() {
 			return
@@ -213,8 +213,8 @@ func (a Agenda) Text(w *report.Writer) {
 	rows := make([][]report.Cell, len(a.Entries))
 	for i, e := range a.Entries {
 		effect := strings.TrimSpace(e.Effect + " " + strings.Join(e.Actions, ", "))
-		if e.SomeUsers {
-			effect += " to some users"
+		if e.Judged != "" {
+			effect += " to " + e.Judged
 		}
 		if !e.LetFinish.IsZero() {
 			effect += "; roll-outs may finish until " + instant.Text(e.LetFinish, a.zone)

@@ -66,7 +66,7 @@ func (p *Plan) templates(w *source.World, memory *world.Memory, o Options) (*wor
 		if there {
 			var err error
 			if write.Edits, raw, err = template.PutBack(memory.Snapshot, kind, q, memory.Raw(ref)); err != nil {
-				p.Notes = append(p.Notes, fmt.Sprintf("what %s puts back is not part of the plan: %v", q.ID, err))
+				p.Notes = append(p.Notes, fmt.Sprintf("the plan leaves out the fields that %s keeps by its template: %v", q.ID, err))
 				continue
 			}
 			if len(write.Edits) == 0 {

@@ -198,7 +198,7 @@ func (f *Finding) Text(w *report.Writer) {
 	w.Line("  %d samples, %s to %s", f.History.Samples, f.History.From.Format(instant.Layout), f.History.To.Format(instant.Layout))
 	w.Line("  %s", f.State())
 	if !f.Settled {
-		w.Line("  with more history these numbers will go on moving")
+		w.Line("  more history can still change these numbers")
 	}
 	w.Heading("Recommended")
 	w.Grid("  ", []string{"OF", "NOW", "RECOMMENDED"}, f.rows())

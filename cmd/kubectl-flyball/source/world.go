@@ -5,6 +5,7 @@ package source
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -237,6 +238,9 @@ func (w *World) unknownKind(name string) error {
 		if strings.EqualFold(gk.Kind, name) || strings.EqualFold(gk.String(), name) {
 			return w.Served(gk)
 		}
+	}
+	if slices.Contains([]string{"ns", "namespace", "namespaces"}, strings.ToLower(name)) {
+		return errors.New("a namespace is no target: -n names it, such as kubectl flyball status --targets -n NAMESPACE")
 	}
 	var all, names []string
 	for _, k := range w.Kinds {

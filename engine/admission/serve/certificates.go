@@ -42,7 +42,7 @@ func newPair(cert, key []byte) (*pair, error) {
 		return nil, err
 	}
 	if len(serving.Certificate) != 2 {
-		return nil, fmt.Errorf("it has %d certificates, and not a certificate with its authority", len(serving.Certificate))
+		return nil, fmt.Errorf("it has %d certificates instead of two: a certificate and its authority", len(serving.Certificate))
 	}
 	authority, err := x509.ParseCertificate(serving.Certificate[1])
 	if err == nil {

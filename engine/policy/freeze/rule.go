@@ -107,8 +107,8 @@ func (r *Rule) FiledUnder() []*selector.Selector {
 // RefusesLeaving reports whether the rule refuses an edit of labels or annotations by which an object leaves it.
 func (r *Rule) RefusesLeaving() bool { return r.refusesLeaving }
 
-// JudgesEverybody reports whether the changes of all users are judged.
-func (r *Rule) JudgesEverybody() bool { return r.judged.everybody() }
+// Judged returns the users and groups whose changes are judged, in words, such as "all but group on-call"; empty: everybody.
+func (r *Rule) Judged() string { return r.judged.text() }
 
 // JudgedKinds returns the listed kinds whose changes are judged; empty: every adapted kind. A rule that denies nothing judges only
 // the kinds that sleep.

@@ -2,6 +2,7 @@ package freeze
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -18,6 +19,36 @@ type subjectSet struct{ users, groups sets.Set[string] }
 
 // everybody reports whether the changes of all users are judged.
 func (j *judged) everybody() bool { return j.only.isEmpty() && j.not.isEmpty() }
+
+// text returns the judged users and groups in words; empty: everybody.
+func (j *judged) text() string {
+	switch {
+	case j.everybody():
+		return ""
+	case j.not.isEmpty():
+		return j.only.text()
+	case j.only.isEmpty():
+		return "all but " + j.not.text()
+	}
+	return j.only.text() + ", but not " + j.not.text()
+}
+
+// text returns the names of the set, at most three.
+func (s *subjectSet) text() string {
+	var names []string
+	for _, of := range []struct {
+		kind string
+		in   sets.Set[string]
+	}{{"user", s.users}, {"group", s.groups}} {
+		for _, name := range sets.List(of.in) {
+			names = append(names, of.kind+" "+name)
+		}
+	}
+	if n := len(names); n > 3 {
+		names = append(names[:2], fmt.Sprintf("%d more", n-2))
+	}
+	return strings.Join(names, ", ")
+}
 
 // judges reports whether the changes of a user are judged.
 func (j *judged) judges(user string, groups []string) bool {

@@ -281,6 +281,9 @@ func (c *chart) effectFor(e *freezes.Entry) string {
 // effect returns the effect of a freeze or an exception, with its reason.
 func effect(e *freezes.Entry) string {
 	text := e.Effect + " " + strings.Join(e.Actions, ", ")
+	if e.Judged != "" {
+		text += " to " + e.Judged
+	}
 	if e.Reason != "" {
 		text += ": " + e.Reason
 	}

@@ -186,13 +186,16 @@ func (t tuningBody) Effect() string {
 			bytesText(amountOf(then.Memory)), coresText(amountOf(own.CPU)), bytesText(amountOf(own.Memory)))
 	}
 	text := coresText(b.Recommended.Cores) + " instead of " + coresText(b.Own.Cores)
-	days := count(max(1, int(b.TriedUntil.Sub(b.LearntUntil).Hours()/24+0.5)), "day")
+	days := "day"
+	if n := int(b.TriedUntil.Sub(b.LearntUntil).Hours()/24 + 0.5); n > 1 {
+		days = count(n, "day")
+	}
 	if slow := b.Recommended.ViolationMinutes; slow == 0 && b.Own.ViolationMinutes == 0 {
 		text += "; no slow minutes"
 	} else {
 		text += fmt.Sprintf("; %s slow minutes a week instead of %s", amount(slow), amount(b.Own.ViolationMinutes))
 	}
-	return text + ", in a replay of " + days + "."
+	return text + ", in a trial on the last " + days + "."
 }
 
 // Patches returns the recommended requests of the result as a manifest.

@@ -40,7 +40,8 @@ func TestTuningPageShowsRecommendations(t *testing.T) {
 	}, testdata+"tuned").enter()
 	got := has(o, "/tuning?object=Deployment.apps/shop/web", "864 samples", "Requested", "app cpu", "app memory of a pod: at most",
 		"<polyline class=\"used\"", "The same as text", "Sun 2037-05-10",
-		`<option value="Deployment.apps/shop/web" selected>Deployment web</option>`, " instead of ", "cores", ">11 May</text>")
+		`<option value="Deployment.apps/shop/web" selected>Deployment web</option>`, " instead of ", "cores", ">11 May</text>",
+		"in a trial on the last day", "The trial is of the numbers learnt until", "in a replay of 2 days")
 	if strings.Contains(got, "<b>-</b>") && !strings.Contains(got, "GatheringData") {
 		t.Error("a number is missing")
 	}
