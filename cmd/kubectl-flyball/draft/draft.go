@@ -67,11 +67,7 @@ func Of(crd []byte) (*Draft, error) {
 	}
 	s := &d.Adapter.Spec
 	if len(s.Scale)+len(s.Suspend)+len(s.Hold) == 0 && s.Bounds == nil {
-		return nil,
-			fmt.Errorf("draft an adapter of %s: its schema has no count (%s, in .spec, in its parts or in its lists; or one that /scale "+
-				"names), no switch (%s) and no bounds (such as .spec.minReplicas): %s",
-				s.Target.Kind, strings.Join(countNames, ", "), strings.Join(slices.Concat(suspendPaths, holdPaths), ", "),
-				"write one by hand, after docs/adapters.md, if you know where the kind keeps them")
+		return nil, d.refusal()
 	}
 	compiled, errs := adapter.Compile(d.Adapter.Name, *s, adapter.Keys{})
 	if len(errs) > 0 {
