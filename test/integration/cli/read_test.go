@@ -141,9 +141,11 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: policies-%[1]
 		}
 	})
 
-	It("plan with a changed policy, which keeps omitted values", func() {
+	It("plan with a changed policy, which keeps omitted values, beside a Notification", func() {
 		Expect(run("alice:people", "", "wake", "schedule/nights", "-n", ns, "--until", "2026-03-02T22:00:00Z").Code).To(Equal(0))
 		later := strings.Replace(fmt.Sprintf(shop[strings.LastIndex(shop, "---"):], ns), "0 8 * * *", "0 9 * * *", 1)
+		later += "\n---\n" + `{"apiVersion":"flyball.dev/v1alpha1","kind":"Notification","metadata":{"name":"team"},` +
+			`"spec":{"events":["Failed"],"to":{"service":{"type":"Slack","urlFrom":{"secretKeyRef":{"name":"a","key":"b"}}}}}}`
 		got := run("viewer", later, "plan", "deployment/web", "-n", ns, "--for", "1d", "-f", "-", "-o", "json")
 		Expect(got.Code).To(Equal(2), got.ErrOut)
 		var planned struct {
@@ -179,7 +181,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: policies-%[1]
 		Expect(run("viewer", "", "adapter", "try", file, "sts/web", "-n", ns).ErrOut).To(ContainSubstring("give deployment/NAME"))
 		got = run("", "", "adapter", "new", "adapters.flyball.dev")
 		Expect(got.Code).To(Equal(1))
-		Expect(got.ErrOut).To(ContainSubstring("its schema has no count"))
+		Expect(got.ErrOut).To(ContainSubstring("none of its numbers and switches has a name"))
 		Expect(run("viewer", "", "adapter", "new",
 			"adapters.flyball.dev").ErrOut).To(ContainSubstring("list customresourcedefinitions.apiextensions.k8s.io in all namespaces"))
 	})

@@ -93,7 +93,8 @@ func ready(names []string) int {
 	for _, name := range names {
 		code, out, errOut := flyball("adapter", "new", name)
 		if code != 0 {
-			Expect(errOut).To(And(ContainSubstring("its schema has no count"), ContainSubstring("no switch"), ContainSubstring("no bounds")), name)
+			Expect(errOut).To(Or(ContainSubstring("none of its numbers and switches has a name"),
+				ContainSubstring("names no number and no switch")), name)
 			AddReportEntry("nothing found in " + name)
 			continue
 		}
