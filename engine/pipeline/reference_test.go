@@ -91,7 +91,7 @@ func agreed(intents []workload.Intent) (winners map[string]asked, awake *asked) 
 			continue
 		}
 		for facet, a := range values(in) {
-			if old, ok := winners[facet]; !ok || a.compare(old) > 0 {
+			if old, ok := winners[facet]; !ok || a.compare(old) > 0 || sleeps && a.compare(old) == 0 { // to sleep is the stronger claim
 				winners[facet] = a
 			}
 		}
