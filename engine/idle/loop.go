@@ -120,7 +120,7 @@ func (l *Loop) follow(ctx context.Context, all map[workload.Policy]asking) {
 		if p := s.Find(id); !asks(p) || *p.Idle != a.rule {
 			a.end()
 			delete(all, id)
-			l.opts.World.SetUses(id, nil)
+			l.opts.World.ForgetUses(id)
 			l.setFault(id, fault{})
 			l.opts.Metrics.forget(id)
 		}

@@ -152,6 +152,11 @@ func (w *watcher) take(now time.Time, a *demand.Look) (named bool) {
 	}
 	next := world.Uses{}
 	var news []workload.Ref
+	if w.rule.AbsentIdle {
+		for _, k := range s.Kinds() {
+			s.EachSelected(p, k, a.See)
+		}
+	}
 	for _, k := range s.Kinds() {
 		s.EachSelected(p, k, func(ref workload.Ref) {
 			obj := s.Object(ref)
@@ -183,7 +188,7 @@ func (w *watcher) isNews(before, u *workload.Use, now time.Time) bool {
 
 func (w *watcher) publish(next world.Uses, news []workload.Ref) {
 	w.uses = next
-	w.opts.World.SetUses(w.id, next)
+	w.opts.World.SetUses(w.id, w.rule, next)
 	if len(news) > 0 {
 		w.opts.Requeue(news...)
 	}
@@ -238,6 +243,11 @@ func (w *watcher) recall(ctx context.Context) {
 func (w *watcher) join(past []*demand.Look, first time.Time, step time.Duration) (more bool) {
 	next := make(world.Uses, len(w.uses))
 	var news []workload.Ref
+	for _, a := range past {
+		for ref := range w.uses {
+			a.See(ref)
+		}
+	}
 	for ref, now := range w.uses {
 		earlier := workload.Use{}
 		for i, a := range past {

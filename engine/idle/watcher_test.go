@@ -287,7 +287,18 @@ func TestAnswersThatProveNothing(t *testing.T) {
 				"for example {name=\"web\", namespace=\"bakery\"}"},
 		"no namespace":        {change: func(s *server) { s.now[0].labels = "name=web" }, tenant: true, want: "- -2h1m0s 30s "},
 		"the whole namespace": {change: func(s *server) { s.now[0] = series{"namespace=shop", 2} }, want: "30s 30s 30s "},
-		"absent and idle":     {rule: absentIdle, change: func(s *server) { s.now = []series{fresh} }, want: "- -2h1m0s 30s "},
+		"absent, and other labels": {rule: absentIdle, change: func(s *server) {
+			s.now = []series{{"namespace=ingress name=front exported_namespace=shop exported_name=web", 5}, fresh}
+		},
+			want: "- - 15s the demand has no series for it",
+			fault: "DemandNamesNoTarget: no series names a target by the labels namespace and name, for example " +
+				"{exported_name=\"web\", exported_namespace=\"shop\", name=\"front\", namespace=\"ingress\"}"},
+		"a series that lost its name": {change: func(s *server) {
+			s.now = []series{{"namespace=shop", 0}, {"namespace=shop name=db", 1}, fresh}
+		},
+			want: "- - 15s the demand has no series for it"},
+		"absent and idle": {rule: absentIdle, change: func(s *server) { s.now = []series{{"namespace=shop name=db", 1}, fresh} },
+			want: "- -2h1m0s 30s "},
 		"absent, and no sample": {rule: absentIdle, change: func(s *server) { s.now = nil },
 			want: "- - 15s the demand has no series for it",
 			fault: "DemandUnanswered: no series of requests has a sample of the last 30s: " +
@@ -324,4 +335,24 @@ func TestAnswersThatProveNothing(t *testing.T) {
 func inf() float64 {
 	zero := 0.0
 	return 1 / zero
+}
+
+// TestKnowledgeByAnotherRuleCountsForNothing: a changed policy has other targets in use, and the answers until then are about the old demand.
+func TestKnowledgeByAnotherRuleCountsForNothing(t *testing.T) {
+	s := newStand(t, false)
+	s.server.now = []series{{"namespace=shop name=web", 0}, fresh}
+	if got := s.at(t, 0, web); got == "nothing" {
+		t.Fatal("nothing is known")
+	}
+	kind, _ := kinds.Find("ClusterSchedule")
+	changed := &v1alpha1.ClusterSchedule{ObjectMeta: metav1.ObjectMeta{Name: "idle", Finalizers: []string{v1alpha1.FinalizerRestore}}}
+	changed.Spec.Target.Namespaces = []string{"shop"}
+	changed.Spec.Idle = &v1alpha1.IdleRule{Demand: "rate(others[2m])", AsleepAfter: "30s"}
+	s.opts.World.Update(func(tx *world.Tx) { tx.SetPolicy(kind, changed) })
+	if u := s.opts.World.Snapshot().Use(s.id, web); u != nil {
+		t.Errorf("%+v is known by the new rule", u)
+	}
+	if got := s.at(t, 15*time.Second, web); got != "nothing" { // the answer to a query of the old rule that was under way
+		t.Errorf("%q is known by the new rule", got)
+	}
 }

@@ -24,6 +24,8 @@ type Look struct {
 	fresh []bool
 	// Example is one of the series; empty: there is none.
 	Example string
+	// named is true if a series names a target. Otherwise its absence may be that of a label.
+	named bool
 }
 
 // Look returns the meaning of an answer to Now.
@@ -53,7 +55,7 @@ func (q *Query) Looks(found model.Matrix, first time.Time, step time.Duration, n
 
 // add adds the value of a series. A series that names no target that the policy may have adds nothing.
 func (l *Look) add(series model.Metric, value float64) {
-	if place, proves := series[SelectorLabel]; proves {
+	if place, proves := series[SelectorLabel]; proves && len(series) == 1 {
 		i, err := strconv.Atoi(string(place))
 		if err == nil && i >= 0 && i < len(l.fresh) && !math.IsInf(value, 1) { // +Inf: for a part of a step alone
 			l.fresh[i] = true
@@ -71,19 +73,31 @@ func (l *Look) add(series model.Metric, value float64) {
 		}
 		key.Namespace = own
 	}
-	if key != (types.NamespacedName{}) {
-		l.values[key] = max(l.values[key], l.rule.Of(value))
+	meaning := l.rule.Of(value)
+	if key == (types.NamespacedName{}) || key.Name == "" && meaning == Quiet && l.hasNames {
+		return
 	}
+	l.values[key] = max(l.values[key], meaning)
 }
 
-// Of returns the meaning for a target.
-func (l *Look) Of(ref workload.Ref) Value {
+// See looks for the series of a target. The absence of a series proves nothing as long as no target has been seen.
+func (l *Look) See(ref workload.Ref) {
+	l.named = l.named || l.value(ref) != Missing
+}
+
+func (l *Look) value(ref workload.Ref) Value {
 	v := l.values[types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}]
 	if ref.Namespace != "" {
 		v = max(v, l.values[types.NamespacedName{Namespace: ref.Namespace}])
 	}
+	return v
+}
+
+// Of returns the meaning for a target.
+func (l *Look) Of(ref workload.Ref) Value {
+	v := l.value(ref)
 	switch known := !slices.Contains(l.fresh, false); {
-	case v == Missing && known && l.rule.AbsentIdle:
+	case v == Missing && known && l.named && l.rule.AbsentIdle:
 		return Quiet
 	case v == Quiet && !known: // the query may have filled in for missing series
 		return Missing

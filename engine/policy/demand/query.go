@@ -3,8 +3,10 @@ package demand
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -26,6 +28,10 @@ type Query struct {
 	// Selectors are the selectors of the demand, by index.
 	Selectors []string
 	rule      *Rule
+	// hasNames is true if the series may have names. Then a series without one has lost it, and proves no target to be quiet.
+	hasNames bool
+	// sides is the number of right sides of or.
+	sides int
 }
 
 var grammar = parser.NewParser(parser.Options{})
@@ -43,7 +49,7 @@ func (r *Rule) Query(tenantLabel string) (*Query, error) {
 	if r.Namespace == "" && !keeps(expr, r.NamespaceLabel) && !keeps(expr, r.NameLabel) {
 		return nil, fmt.Errorf("names no target: no series has the label %s or %s", r.NamespaceLabel, r.NameLabel)
 	}
-	g := guard{Query: &Query{rule: r}, tenantLabel: tenantLabel}
+	g := guard{Query: &Query{rule: r, hasNames: keeps(expr, r.NameLabel)}, tenantLabel: tenantLabel}
 	guarded, _ := g.guard(expr)
 	if len(g.errs) > 0 {
 		return nil, errors.Join(g.errs...)
@@ -155,7 +161,12 @@ func (g *guard) binary(e *parser.BinaryExpr) (below bool) {
 	e.LHS, l = g.guard(e.LHS)
 	e.RHS, r = g.guard(e.RHS)
 	switch {
-	case e.Op == parser.ADD, e.Op == parser.LOR:
+	case e.Op == parser.LOR:
+		g.unite(e)
+		return l || r
+	case g.rule.AbsentIdle && e.VectorMatching != nil && !(e.VectorMatching.On && len(e.VectorMatching.MatchingLabels) == 0):
+		g.refuse("must not have this %s between series beside spec.idle.absent: Idle, because a target with one side alone has none", e.Op)
+	case e.Op == parser.ADD:
 		return l || r
 	case e.Op == parser.SUB:
 		return true
@@ -171,13 +182,33 @@ func (g *guard) binary(e *parser.BinaryExpr) (below bool) {
 	return false
 }
 
-// positive reports whether an expression is a positive number.
+// sideLabel is the label of the series from the right side of an or. Its value is the index of this side. Otherwise a quiet series on the
+// left side would hide use on the right one.
+const sideLabel = "flyball_side"
+
+// unite lets the series of both sides of an or stand.
+func (g *guard) unite(e *parser.BinaryExpr) {
+	if e.VectorMatching.On || len(e.VectorMatching.MatchingLabels) > 0 {
+		g.hides("or with on or ignoring")
+		return
+	}
+	g.sides++
+	text := fmt.Sprintf(`label_replace(%s, %q, "%d", "", "")`, e.RHS, sideLabel, g.sides)
+	marked, err := grammar.ParseExpr(text)
+	if err != nil {
+		g.refuse("cannot be guarded: %w", err)
+		return
+	}
+	e.RHS = marked
+}
+
+// positive reports whether an expression is a positive finite number.
 func positive(e parser.Expr) bool {
 	if p, ok := e.(*parser.ParenExpr); ok {
 		return positive(p.Expr)
 	}
 	n, ok := e.(*parser.NumberLiteral)
-	return ok && n.Val > 0
+	return ok && n.Val > 0 && !math.IsInf(n.Val, 1)
 }
 
 // overRange are the functions of a range in which each increase or each sample counts. ofInstant are those of an instant that keep +Inf.
@@ -194,6 +225,7 @@ func (g *guard) call(c *parser.Call) (guarded parser.Expr, below bool) {
 		g.hides(c.Func.Name)
 		return c, false
 	}
+	g.labels(c)
 	c.Args[0], below = g.guard(c.Args[0])
 	if below && c.Func.Name == "clamp_min" {
 		g.hides("this clamp_min")
@@ -202,6 +234,51 @@ func (g *guard) call(c *parser.Call) (guarded parser.Expr, below bool) {
 		g.guard(arg)
 	}
 	return c, below || c.Func.Name == "ln"
+}
+
+// mostParts is the largest number of parts from which a label is made.
+const mostParts = 4
+
+// labels refuses a label function that writes a label of the query itself, or that can make a label of any length from short ones: each
+// function would double it.
+func (g *guard) labels(c *parser.Call) {
+	if c.Func.Name != "label_replace" && c.Func.Name != "label_join" {
+		return
+	}
+	if to := literal(c.Args[1]); strings.HasPrefix(to, "flyball_") {
+		g.refuse("must not write the label %s, which is Flyball's own", to)
+	}
+	from := c.Args[3:]
+	parts := len(from)
+	if c.Func.Name == "label_replace" {
+		from, parts = c.Args[3:4], strings.Count(literal(c.Args[2]), "$")
+	}
+	if parts > mostParts {
+		g.refuse("must not make a label of more than %d others by %s", mostParts, c.Func.Name)
+	}
+	written := map[string]bool{}
+	parser.Inspect(c.Args[0], func(node parser.Node, _ []parser.Node) error {
+		if inner, ok := node.(*parser.Call); ok && (inner.Func.Name == "label_replace" || inner.Func.Name == "label_join") {
+			written[literal(inner.Args[1])] = true
+		}
+		return nil
+	})
+	for _, label := range from {
+		if written[literal(label)] {
+			g.refuse("must not read the label %s by %s, because another function writes it", literal(label), c.Func.Name)
+		}
+	}
+}
+
+func literal(e parser.Expr) string {
+	if p, ok := e.(*parser.ParenExpr); ok {
+		return literal(p.Expr)
+	}
+	s, _ := e.(*parser.StringLiteral)
+	if s == nil {
+		return ""
+	}
+	return s.Val
 }
 
 // whole restricts and records the selector of a range, and returns its value while the series is known, and +Inf while it is not. Neither
@@ -228,9 +305,9 @@ func (g *guard) whole(c *parser.Call) (guarded parser.Expr, below bool) {
 		g.Selectors = append(g.Selectors, selector)
 	}
 	fresh := g.fresh(selector)
-	known := fmt.Sprintf("((%[1]s and %[2]s and (timestamp(%[3]s offset %[4]s) > time() - %[5]s)) or (%[1]s > %[6]s and %[2]s))",
+	known := fmt.Sprintf("((%[1]s > -Inf and %[2]s and (timestamp(%[3]s offset %[4]s) > time() - %[5]s)) or (%[1]s > %[6]s and %[2]s))",
 		c, fresh, selector, span(4*i), number(6*i.Seconds()), number(g.rule.Above))
-	text := fmt.Sprintf("(clamp_min(%[1]s, -Inf) or clamp_min(last_over_time(%[2]s[%[3]s]) unless %[1]s, Inf))", known, selector, span(4*i))
+	text := fmt.Sprintf("(clamp_min(%[1]s, -Inf) or clamp_min(count_over_time(%[2]s[%[3]s]) unless %[1]s, Inf))", known, selector, span(4*i))
 	e, err := grammar.ParseExpr(text)
 	if err != nil {
 		g.refuse("cannot be guarded: %w", err)

@@ -24,9 +24,9 @@ func TestSelectorsAreGuarded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const known = `((max_over_time(queue[1m]) and (timestamp(queue) > time() - 30) and (timestamp(queue offset 1m) > time() - 90)) ` +
+	const known = `((max_over_time(queue[1m]) > -Inf and (timestamp(queue) > time() - 30) and (timestamp(queue offset 1m) > time() - 90)) ` +
 		`or (max_over_time(queue[1m]) > 0 and (timestamp(queue) > time() - 30)))`
-	want := `(max by (namespace, name) ((clamp_min(` + known + `, -Inf) or clamp_min(last_over_time(queue[1m]) unless ` + known +
+	want := `(max by (namespace, name) ((clamp_min(` + known + `, -Inf) or clamp_min(count_over_time(queue[1m]) unless ` + known +
 		`, +Inf)))) or label_replace(count((timestamp(queue) > time() - 30)), "flyball_selector", "0", "", "")`
 	if diff := cmp.Diff(want, q.Now); diff != "" {
 		t.Error(diff)
@@ -77,42 +77,48 @@ func TestEachSelectorIsBound(t *testing.T) {
 func TestUnfitDemandsAreRefused(t *testing.T) {
 	const present, hides = ": a demand is that of the present", ", which can hide lost samples"
 	for text, want := range map[string]string{
-		"sum(":                                        "1:5: parse error: unclosed left parenthesis",
-		"1":                                           "must have a series for each target, and is a scalar",
-		"a[5m]":                                       "must have a series for each target, and is a range vector",
-		"rate(a[2m] offset 1h)":                       "must not have a[2m] offset 1h" + present,
-		"rate(a[2m] offset -5m)":                      "must not have a[2m] offset -5m" + present,
-		"rate(a[2m] @ 1)":                             "must not have a[2m] @ 1.000" + present,
-		"rate(a[2m] @ start())":                       "must not have a[2m] @ start()" + present,
-		"max_over_time(rate(a[2m])[1h:])":             "must not have rate(a[2m])[1h:]" + present,
-		"a":                                           "a must have a range, as in max_over_time(a[2m]), or demand between two queries is missed",
-		"rate(a[45s])":                                "a[45s] must reach back at least four intervals, 1m, because answers can be lost",
-		"rate(a[2m]) > 0":                             "must not compare by >: spec.idle.above is the limit",
-		"rate(a[2m]) > bool 0":                        "must not compare by >: spec.idle.above is the limit",
-		"rate(a[2m]) > bool scalar(rate(b[2m]))":      "must not have scalar" + hides + "\nmust not compare by >: spec.idle.above is the limit",
-		"rate(a[2m]) or vector(0)":                    "must not have vector" + hides,
-		"rate(a[2m]) or 0 * rate(b[2m])":              "must not have this *" + hides,
-		"rate(a[2m]) / rate(b[2m])":                   "must not have this /" + hides,
-		"rate(a[2m]) / -2":                            "must not have this /" + hides,
-		"rate(a[2m]) and rate(b[2m])":                 "must not have this and" + hides,
-		"rate(a[2m]) unless rate(b[2m])":              "must not have this unless" + hides,
-		"rate(a[2m]) % 2":                             "must not have this %" + hides,
-		"count by (name) (rate(a[2m]))":               "must not have this count" + hides,
-		"min by (name) (rate(a[2m]))":                 "must not have this min" + hides,
-		"topk by (name) (1, rate(a[2m]))":             "must not have this topk" + hides,
-		"max by (name) (rate(a[2m]) - rate(b[2m]))":   "must not have this max" + hides,
-		"max by (name) (-rate(a[2m]))":                "must not have this max" + hides,
-		"clamp_min(rate(a[2m]) - rate(b[2m]), 0)":     "must not have this clamp_min" + hides,
-		"clamp_max(rate(a[2m]), 1)":                   "must not have clamp_max" + hides,
-		"absent(rate(a[2m]))":                         "must not have absent" + hides,
-		"absent_over_time(a[5m])":                     "must not have absent_over_time" + hides,
-		"irate(a[5m])":                                "must not have irate" + hides,
-		"timestamp(a)":                                "must not have timestamp" + hides,
-		"vector(1)":                                   "names no target: no series has the label namespace or name",
-		"sum(rate(a[2m]))":                            "names no target: no series has the label namespace or name",
-		"sum by (pod) (rate(a[2m])) * 60":             "names no target: no series has the label namespace or name",
-		"max without (namespace, name) (rate(a[2m]))": "names no target: no series has the label namespace or name",
-		`rate({namespace=""}[2m])`:                    "1:6: parse error: vector selector must contain at least one non-empty matcher",
+		"sum(":                                   "1:5: parse error: unclosed left parenthesis",
+		"1":                                      "must have a series for each target, and is a scalar",
+		"a[5m]":                                  "must have a series for each target, and is a range vector",
+		"rate(a[2m] offset 1h)":                  "must not have a[2m] offset 1h" + present,
+		"rate(a[2m] offset -5m)":                 "must not have a[2m] offset -5m" + present,
+		"rate(a[2m] @ 1)":                        "must not have a[2m] @ 1.000" + present,
+		"rate(a[2m] @ start())":                  "must not have a[2m] @ start()" + present,
+		"max_over_time(rate(a[2m])[1h:])":        "must not have rate(a[2m])[1h:]" + present,
+		"a":                                      "a must have a range, as in max_over_time(a[2m]), or demand between two queries is missed",
+		"rate(a[45s])":                           "a[45s] must reach back at least four intervals, 1m, because answers can be lost",
+		"rate(a[2m]) > 0":                        "must not compare by >: spec.idle.above is the limit",
+		"rate(a[2m]) > bool 0":                   "must not compare by >: spec.idle.above is the limit",
+		"rate(a[2m]) > bool scalar(rate(b[2m]))": "must not have scalar" + hides + "\nmust not compare by >: spec.idle.above is the limit",
+		"rate(a[2m]) or vector(0)":               "must not have vector" + hides,
+		"rate(a[2m]) or 0 * rate(b[2m])":         "must not have this *" + hides,
+		"rate(a[2m]) / rate(b[2m])":              "must not have this /" + hides,
+		"rate(a[2m]) / -2":                       "must not have this /" + hides,
+		"rate(a[2m]) and rate(b[2m])":            "must not have this and" + hides,
+		"rate(a[2m]) unless rate(b[2m])":         "must not have this unless" + hides,
+		"rate(a[2m]) % 2":                        "must not have this %" + hides,
+		"rate(a[2m]) or on (name) rate(b[2m])":   "must not have or with on or ignoring" + hides,
+		"rate(a[2m]) / Inf":                      "must not have this /" + hides,
+		`label_replace(rate(a[2m]), "flyball_selector", "0", "", "")`: "must not write the label flyball_selector, which is Flyball's own",
+		`label_join(label_join(rate(a[2m]), "x", "", "y", "y"), "x", "", "x", "x")`: "must not read the label x by label_join, " +
+			"because another function writes it\nmust not read the label x by label_join, because another function writes it",
+		`label_replace(rate(a[2m]), "x", "$1$1$1$1$1", "y", "(.*)")`: "must not make a label of more than 4 others by label_replace",
+		"count by (name) (rate(a[2m]))":                              "must not have this count" + hides,
+		"min by (name) (rate(a[2m]))":                                "must not have this min" + hides,
+		"topk by (name) (1, rate(a[2m]))":                            "must not have this topk" + hides,
+		"max by (name) (rate(a[2m]) - rate(b[2m]))":                  "must not have this max" + hides,
+		"max by (name) (-rate(a[2m]))":                               "must not have this max" + hides,
+		"clamp_min(rate(a[2m]) - rate(b[2m]), 0)":                    "must not have this clamp_min" + hides,
+		"clamp_max(rate(a[2m]), 1)":                                  "must not have clamp_max" + hides,
+		"absent(rate(a[2m]))":                                        "must not have absent" + hides,
+		"absent_over_time(a[5m])":                                    "must not have absent_over_time" + hides,
+		"irate(a[5m])":                                               "must not have irate" + hides,
+		"timestamp(a)":                                               "must not have timestamp" + hides,
+		"vector(1)":                                                  "names no target: no series has the label namespace or name",
+		"sum(rate(a[2m]))":                                           "names no target: no series has the label namespace or name",
+		"sum by (pod) (rate(a[2m])) * 60":                            "names no target: no series has the label namespace or name",
+		"max without (namespace, name) (rate(a[2m]))":                "names no target: no series has the label namespace or name",
+		`rate({namespace=""}[2m])`:                                   "1:6: parse error: vector selector must contain at least one non-empty matcher",
 	} {
 		if _, err := queryOf(text, ""); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", text, err, want)

@@ -25,16 +25,26 @@ import (
 type arrival struct {
 	at, seen time.Time
 	value    float64
+	// isHistogram is true if the sample is a native histogram with this count.
+	isHistogram bool
 }
 
 // T and the other methods implement chunks.Sample.
-func (a arrival) T() int64                      { return a.at.UnixMilli() }
-func (a arrival) ST() int64                     { return 0 }
-func (a arrival) F() float64                    { return a.value }
-func (a arrival) H() *histogram.Histogram       { return nil }
-func (a arrival) FH() *histogram.FloatHistogram { return nil }
-func (a arrival) Type() chunkenc.ValueType      { return chunkenc.ValFloat }
-func (a arrival) Copy() chunks.Sample           { return a }
+func (a arrival) T() int64                { return a.at.UnixMilli() }
+func (a arrival) ST() int64               { return 0 }
+func (a arrival) F() float64              { return a.value }
+func (a arrival) H() *histogram.Histogram { return nil }
+func (a arrival) FH() *histogram.FloatHistogram {
+	return &histogram.FloatHistogram{Count: a.value, ZeroCount: a.value}
+}
+func (a arrival) Copy() chunks.Sample { return a }
+
+func (a arrival) Type() chunkenc.ValueType {
+	if a.isHistogram {
+		return chunkenc.ValFloatHistogram
+	}
+	return chunkenc.ValFloat
+}
 
 // part is a series.
 type part struct {
@@ -55,7 +65,7 @@ func newStore(t testing.TB) *store {
 }
 
 // ask returns the answer of Prometheus' own engine at an instant.
-func (s *store) ask(t rapid.TB, query string, at time.Time) (found model.Vector) {
+func (s *store) ask(t interface{ Fatal(...any) }, query string, at time.Time) (found model.Vector) {
 	read := func(_ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
 		var all []storage.Series
 		for _, p := range s.parts {

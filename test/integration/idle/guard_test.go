@@ -141,7 +141,7 @@ var _ = Describe("The query of a demand, evaluated by Prometheus", Label("promet
 
 	It("sees only the series of the tenant", func() {
 		for _, text := range []string{`rate(requests[1m]) or rate(requests{tenant="bakery"}[1m])`,
-			`rate({__name__=~"req.*", tenant=~".+"}[1m])`, "rate(requests[1m]) or on (name) rate(requests[2m])"} {
+			`rate({__name__=~"req.*", tenant=~".+"}[1m])`, "rate(requests[1m]) or rate(requests[2m])"} {
 			q, err := query("max by (namespace, name) ("+text+")", "bakery")
 			Expect(err).NotTo(HaveOccurred())
 			for _, selector := range q.Selectors {
