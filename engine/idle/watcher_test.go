@@ -337,7 +337,8 @@ func inf() float64 {
 	return 1 / zero
 }
 
-// TestKnowledgeByAnotherRuleCountsForNothing: a changed policy has other targets in use, and the answers until then are about the old demand.
+// TestKnowledgeByAnotherRuleCountsForNothing: answers to the demand before a change say nothing about the demand after it, also those that
+// come after the change.
 func TestKnowledgeByAnotherRuleCountsForNothing(t *testing.T) {
 	s := newStand(t, false)
 	s.server.now = []series{{"namespace=shop name=web", 0}, fresh}
@@ -345,7 +346,8 @@ func TestKnowledgeByAnotherRuleCountsForNothing(t *testing.T) {
 		t.Fatal("nothing is known")
 	}
 	kind, _ := kinds.Find("ClusterSchedule")
-	changed := &v1alpha1.ClusterSchedule{ObjectMeta: metav1.ObjectMeta{Name: "idle", Finalizers: []string{v1alpha1.FinalizerRestore}}}
+	meta := metav1.ObjectMeta{Name: "idle", Generation: 2, Finalizers: []string{v1alpha1.FinalizerRestore}}
+	changed := &v1alpha1.ClusterSchedule{ObjectMeta: meta}
 	changed.Spec.Target.Namespaces = []string{"shop"}
 	changed.Spec.Idle = &v1alpha1.IdleRule{Demand: "rate(others[2m])", AsleepAfter: "30s"}
 	s.opts.World.Update(func(tx *world.Tx) { tx.SetPolicy(kind, changed) })
