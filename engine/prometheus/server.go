@@ -172,5 +172,8 @@ func as[T model.Value](v model.Value, wanted string) (T, error) {
 		return m, nil
 	}
 	var none T
+	if v == nil {
+		return none, errors.New("the answer has no data")
+	}
 	return none, fmt.Errorf("the answer is a %s, and no %s", v.Type(), wanted)
 }

@@ -33,3 +33,19 @@ func TestPartialAnswersAreErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswersWithoutDataAreErrors: a proxy in front of the server can answer with any JSON.
+func TestAnswersWithoutDataAreErrors(t *testing.T) {
+	answer := ""
+	at := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(answer)) }))
+	defer at.Close()
+	s, err := New(Options{Address: at.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, answer = range []string{"null", `{"status":"success"}`, `{"status":"success","data":null}`} {
+		if found, _, err := s.Now(context.Background(), "up", time.Time{}); err == nil || err.Error() != "the answer has no data" {
+			t.Errorf("%s: got %v and %v", answer, found, err)
+		}
+	}
+}
