@@ -116,7 +116,9 @@ func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 type guard struct {
 	*Query
 	tenantLabel string
-	errs        []error
+	// aggregations is the number of aggregations around the guarded expression.
+	aggregations int
+	errs         []error
 }
 
 func (g *guard) refuse(format string, args ...any) {
@@ -139,7 +141,10 @@ func (g *guard) guard(e parser.Expr) (guarded parser.Expr, below bool) {
 		e.Expr, _ = g.guard(e.Expr)
 		below = true
 	case *parser.AggregateExpr:
-		if e.Expr, below = g.guard(e.Expr); e.Op != parser.SUM && e.Op != parser.AVG && (e.Op != parser.MAX || below) {
+		g.aggregations++
+		e.Expr, below = g.guard(e.Expr)
+		g.aggregations--
+		if e.Op != parser.SUM && e.Op != parser.AVG && (e.Op != parser.MAX || below) {
 			g.hides(fmt.Sprintf("this %s", e.Op))
 		}
 	case *parser.BinaryExpr:
@@ -164,6 +169,8 @@ func (g *guard) binary(e *parser.BinaryExpr) (below bool) {
 	case e.Op == parser.LOR:
 		g.unite(e)
 		return l || r
+	case g.aggregations > 0 && e.VectorMatching != nil:
+		g.hides(fmt.Sprintf("this %s between series inside an aggregation", e.Op)) // which drops a part with one side alone
 	case g.rule.AbsentIdle && e.VectorMatching != nil && !(e.VectorMatching.On && len(e.VectorMatching.MatchingLabels) == 0):
 		g.refuse("must not have this %s between series beside spec.idle.absent: Idle, because a target with one side alone has none", e.Op)
 	case e.Op == parser.ADD:

@@ -102,7 +102,7 @@ func TestUnfitDemandsAreRefused(t *testing.T) {
 		"count by (name) (rate(a[2m]))":               "must not have this count" + hides,
 		"min by (name) (rate(a[2m]))":                 "must not have this min" + hides,
 		"topk by (name) (1, rate(a[2m]))":             "must not have this topk" + hides,
-		"max by (name) (rate(a[2m]) - rate(b[2m]))":   "must not have this max" + hides,
+		"max by (name) (rate(a[2m]) - 1)":             "must not have this max" + hides,
 		"max by (name) (-rate(a[2m]))":                "must not have this max" + hides,
 		"clamp_min(rate(a[2m]) - rate(b[2m]), 0)":     "must not have this clamp_min" + hides,
 		"clamp_max(rate(a[2m]), 1)":                   "must not have clamp_max" + hides,
@@ -116,6 +116,7 @@ func TestUnfitDemandsAreRefused(t *testing.T) {
 		"max without (namespace, name) (rate(a[2m]))": "names no target: no series has the label namespace or name",
 		`rate({namespace=""}[2m])`:                    "1:6: parse error: vector selector must contain at least one non-empty matcher",
 
+		"sum by (name) (rate(a[2m]) * on (x) rate(b[2m]))":            "must not have this * between series inside an aggregation" + hides,
 		`label_replace(rate(a[2m]), "flyball_selector", "0", "", "")`: "must not write the label flyball_selector, which is Flyball's own",
 		`label_join(label_join(rate(a[2m]), "x", "", "y", "y"), "x", "", "x", "x")`: "must not read the label x by label_join, " +
 			"because another function writes it\nmust not read the label x by label_join, because another function writes it",

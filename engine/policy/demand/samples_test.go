@@ -132,7 +132,7 @@ var forms = []string{
 	"sum by (namespace, name) (clamp_min(rate(requests[1m]), 0)) + max by (namespace, name) (max_over_time(queue[1m]))",
 	"sum by (namespace, name) (max_over_time(queue[1m])) or sum by (namespace, name) (rate(others[2m]))",
 	"sum by (namespace, name) (sum_over_time(queue[1m])) - sum by (namespace, name) (-rate(requests[1m]))",
-	"sum by (namespace, name) (rate(requests[1m]) * on (instance) group_left () avg_over_time(table[1m]))",
+	"sum by (namespace, name) (rate(requests[1m])) * on () group_left () max(avg_over_time(table[1m]))",
 	"sum by (namespace, name) (rate(requests[1m])) - on () group_left () sum(ln(max_over_time(up[1m])))",
 }
 
