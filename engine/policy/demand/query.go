@@ -171,7 +171,7 @@ func (g *guard) binary(e *parser.BinaryExpr) (below bool) {
 		return l || r
 	case g.aggregations > 0 && e.VectorMatching != nil:
 		g.hides(fmt.Sprintf("this %s between series inside an aggregation", e.Op)) // which drops a part with one side alone
-	case g.rule.AbsentIdle && e.VectorMatching != nil && !(e.VectorMatching.On && len(e.VectorMatching.MatchingLabels) == 0):
+	case g.rule.AbsentIdle && e.VectorMatching != nil && (!e.VectorMatching.On || len(e.VectorMatching.MatchingLabels) > 0):
 		g.refuse("must not have this %s between series beside spec.idle.absent: Idle, because a target with one side alone has none", e.Op)
 	case e.Op == parser.ADD:
 		return l || r

@@ -155,7 +155,7 @@ func (s *store) draw(r *rapid.T, dice *rand.Rand, name, more string, gauge bool,
 		fate := dice.IntN(odd)
 		edge := i == away-1 || i == back // the time away is no longer than drawn
 		isLost := i >= away && i < back || fate == 0 && !edge
-		if use && !(gauge && isLost) {
+		if use && (!gauge || !isLost) {
 			used = append(used, at)
 		}
 		if isLost {
