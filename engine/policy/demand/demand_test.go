@@ -97,7 +97,7 @@ func drawWorld(r *rapid.T) world {
 }
 
 // TestNoUsedTargetSleeps: no sequence of missing, late, repeated or incomplete answers, and no restart, puts a target to sleep within
-// asleepAfter of its use.
+// asleepAfter of a use of which the last answer could tell, or keeps it asleep for longer than an answer counts.
 func TestNoUsedTargetSleeps(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := drawWorld(r)
@@ -117,7 +117,11 @@ func TestNoUsedTargetSleeps(t *testing.T) {
 				u = demand.Observe(u, now, 0, w.seen(now, rule.Fresh()), rule.Fresh())
 			}
 			if a := rule.At(&u, now, time.Time{}, false); a.Class == workload.ClassSleep {
-				if last := w.lastUse(now); now.Before(last.Add(rule.AsleepAfter)) {
+				known := now.Add(-rule.Fresh())
+				if u.Seen.After(known) {
+					known = u.Seen
+				}
+				if last := w.lastUse(known); now.Before(last.Add(rule.AsleepAfter)) {
 					r.Fatalf("asleep at %s, after use at %s: %+v", now, last, u)
 				}
 			}
