@@ -73,7 +73,7 @@ type Options struct {
 	Interval time.Duration
 	// Enforcement is asked about policies that judge changes. Default: all denied changes are denied.
 	Enforcement Enforcement
-	// DryRun marks statuses as what would be.
+	// DryRun marks statuses as those of a dry run.
 	DryRun bool
 	// Log gets structured lines. Default: none.
 	Log logr.Logger

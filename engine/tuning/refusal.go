@@ -122,8 +122,8 @@ func (r RefusalReader) ofPod(ctx context.Context, p *podplan.Pod) (string, error
 	return notReady(p.Name, &list.Items[0].Status), nil
 }
 
-// others are reasons for which a container waits whatever it requests: its image, or an object such as a ConfigMap that
-// configures it.
+// others are reasons of a container's wait that do not depend on its requests: its image, or an object that configures the
+// container, such as a ConfigMap.
 var others = []string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError",
 	"RegistryUnavailable", "SignatureValidationFailed",
 	"CreateContainerConfigError"}

@@ -48,15 +48,7 @@ func TestLedgerOfAnotherNamespace(t *testing.T) {
 ---
 {apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, annotations: {
   flyball.dev/ledger: '{"/spec/replicas":{"was":3,"set":0,"by":"Schedule/bank/nights"}}'}}, spec: {replicas: 0}}`
-	w, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(files), Namespace: "shop",
-		FlyballNamespace: source.DefaultNamespace}.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	memory, err := w.Memory()
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, memory := worldOf(t, files)
 	c := &Checkup{}
 	c.ledgers(memory, w.Unseen)
 	const want = "the ledger of Deployment.apps/shop/web names no policy that may write there, so the manager restores it: is the " +
@@ -72,15 +64,7 @@ func TestLedgersCopiedToReplicaSetsAreLeftOut(t *testing.T) {
 	const files = `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web-5b6dd96c49, namespace: shop, uid: b, annotations: {
   flyball.dev/ledger: '{"/spec/replicas":{"was":3,"set":0,"by":"Schedule/shop/gone"},"of":"Deployment/web","uid":"a"}'},
   ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, uid: a, controller: true}]}, spec: {replicas: 0}}`
-	w, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(files), Namespace: "shop",
-		FlyballNamespace: source.DefaultNamespace}.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	memory, err := w.Memory()
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, memory := worldOf(t, files)
 	c := &Checkup{}
 	c.ledgers(memory, w.Unseen)
 	if got := c.Checks[0]; got.State != OK || !slices.Equal(got.Details, []string{"no objects with a ledger, all readable"}) {
@@ -161,15 +145,7 @@ func TestNewEditsAreNoProblem(t *testing.T) {
   time: "2037-01-01T12:00:00Z"}, {manager: flyball, operation: Update, subresource: status, time: "2037-01-01T13:00:00Z"}]},
   spec: {target: {names: [web]}, upscale: "0 8 * * *", downscale: "0 20 * * *"}, status: {observedGeneration: 1,
   conditions: [{type: Ready, status: "True", reason: Ready, message: "", lastTransitionTime: "2037-01-01T00:00:00Z"}]}}`
-	w, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(file), Namespace: "shop",
-		FlyballNamespace: source.DefaultNamespace}.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	memory, err := w.Memory()
-	if err != nil {
-		t.Fatal(err)
-	}
+	memory := memoryOf(t, file)
 	for after, alarms := range map[time.Duration]bool{time.Second: false, time.Minute: true} {
 		at := time.Date(2037, 1, 1, 12, 0, 0, 0, time.UTC).Add(after)
 		listed := overview.Of(memory, overview.Options{At: at, Zone: time.UTC, Live: true}).Policies[0]

@@ -26,7 +26,7 @@ var (
 	helmReleaseKind   = schema.GroupKind{Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease"}
 )
 
-// ApplierKinds are the kinds whose objects say which fields a GitOps tool applies.
+// ApplierKinds are the kinds of objects with the fields that a GitOps tool applies.
 var ApplierKinds = []schema.GroupKind{applicationKind, kustomizationKind, helmReleaseKind}
 
 // GitOps holds the objects of GitOps tools. Appliers are the objects of ApplierKinds. Settings are the settings of Argo CD

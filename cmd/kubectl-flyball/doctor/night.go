@@ -99,7 +99,7 @@ func (c *Checkup) autoscalers(w *source.World, memory *world.Memory) {
 	c.Add("autoscalers", "those of sleeping targets read their metrics", findings)
 }
 
-// orders reports waves that wait for objects of kinds whose adapter has no ready predicates. It leaves out kinds
+// orders reports waves that wait for objects of kinds without ready predicates in their adapter. It leaves out kinds
 // without replicas, because there is nothing to wait for.
 func (c *Checkup) orders(w *source.World, memory *world.Memory) {
 	unready := map[schema.GroupKind]string{}

@@ -75,8 +75,8 @@ func TestBudgetsMatterToNodePools(t *testing.T) {
 	}
 }
 
-// memoryOf returns a world made of manifests.
-func memoryOf(t *testing.T, manifests string) *world.Memory {
+// worldOf returns a world made of manifests, also in memory.
+func worldOf(t *testing.T, manifests string) (*source.World, *world.Memory) {
 	t.Helper()
 	w, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(manifests), Namespace: "shop",
 		FlyballNamespace: source.DefaultNamespace}.Load()
@@ -87,5 +87,11 @@ func memoryOf(t *testing.T, manifests string) *world.Memory {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return w, memory
+}
+
+func memoryOf(t *testing.T, manifests string) *world.Memory {
+	t.Helper()
+	_, memory := worldOf(t, manifests)
 	return memory
 }

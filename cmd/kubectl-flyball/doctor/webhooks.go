@@ -181,7 +181,7 @@ func backendOf(ctx context.Context, clients Clients, h hook) (b backend, err err
 	return b, nil
 }
 
-// refused returns the sleeping targets whose writes go through the webhook, and the namespaces whose new pods do so.
+// refused returns the sleeping targets with writes through the webhook, and the namespaces with new pods through the webhook.
 func (h *hook) refused(w *source.World, memory *world.Memory, asleep sleepers) []string {
 	var targets, pods []string
 	for _, ref := range asleep.refs() {
@@ -235,7 +235,7 @@ func (h *hook) covers(group, resource string, op admissionregistrationv1.Operati
 	})
 }
 
-// sleeping returns the sleeping targets whose pods serve the Service, each with its schedule.
+// sleeping returns the sleeping targets with pods behind the Service, each with its schedule.
 func (b backend) sleeping(memory *world.Memory, asleep sleepers, namespace string) []string {
 	if len(b.selector) == 0 {
 		return nil
@@ -247,7 +247,7 @@ func (b backend) sleeping(memory *world.Memory, asleep sleepers, namespace strin
 	return found
 }
 
-// findings returns texts that say what happens if the backend is not ready or sleeps.
+// findings returns texts about the consequences of a backend that sleeps or is not ready.
 func (h *hook) findings(b backend, refused, sleeping []string) []string {
 	then := h.consequence(refused)
 	const leaveOut = "leave them out by its namespaceSelector"

@@ -9,8 +9,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
-
-	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 )
 
 // guarded is a world in which a schedule puts three of four workloads to sleep. One of the three is the backend of a
@@ -53,15 +51,7 @@ func rule(group, resource string, op admissionregistrationv1.OperationType) admi
 
 // TestWebhooksInTheWay checks which webhooks doctor reports as obstacles of the night, and the reported consequences.
 func TestWebhooksInTheWay(t *testing.T) {
-	w, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(guarded), Namespace: "shop",
-		FlyballNamespace: source.DefaultNamespace}.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	memory, err := w.Memory()
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, memory := worldOf(t, guarded)
 	asleep := sleepersOf(memory)
 	if len(asleep) != 3 {
 		t.Fatalf("%v sleep", asleep)
@@ -140,15 +130,7 @@ func TestWebhooksInTheWay(t *testing.T) {
 
 // TestWebhooksByURL checks that a webhook at a URL makes the check "not checked" if it judges a write of the night.
 func TestWebhooksByURL(t *testing.T) {
-	w, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(guarded), Namespace: "shop",
-		FlyballNamespace: source.DefaultNamespace}.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	memory, err := w.Memory()
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, memory := worldOf(t, guarded)
 	const no = "1 webhook of other programs that fail closed, none in the way"
 	const maybe = "webhook judge.example.com of ValidatingWebhookConfiguration/judge fails closed, and its backend at " +
 		"https://judge.example.com/v cannot be checked from here: while it does not answer, the API server refuses changes of " +

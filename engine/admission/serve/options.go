@@ -37,8 +37,7 @@ type Options struct {
 	// without any, every name is accepted.
 	ClientCA    string
 	ClientNames []string
-	// OwnConfiguration is the name of a ValidatingWebhookConfiguration for Kinds, created and corrected by the server.
-	// Empty means that there is none.
+	// OwnConfiguration is the name of a ValidatingWebhookConfiguration for Kinds, created and corrected by the server; empty: none.
 	OwnConfiguration string
 	// Policies makes the server create and correct Flyball's admission policies, which the Helm chart otherwise
 	// installs.

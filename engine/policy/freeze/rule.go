@@ -94,7 +94,7 @@ type Rule struct {
 	// recurs is true if the rule has windows or calendars.
 	recurs  bool
 	windows int
-	// judged are the subjects whose changes are judged.
+	// judged are the users and groups that the freeze judges.
 	judged judged
 	engine *policy.Policy
 }

@@ -90,14 +90,7 @@ func run(ctx context.Context, root, dir string) (err error) {
 	if err := settle(ctx, env); err != nil {
 		return err
 	}
-	read, write := io.Pipe()
-	go func() {
-		streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: write, ErrOut: os.Stderr}
-		code := cli.Run(ctx, []string{"ui", "--no-browser", "-n", "shop", "--kubeconfig", env.Cluster.Kubeconfig, "--time-zone=Europe/Berlin",
-			"--price=cpu=3.1,memory=0.4,currency=EUR"}, cli.Env{IOStreams: streams, Now: func() time.Time { return afternoon }})
-		_ = write.CloseWithError(fmt.Errorf("the server has ended with code %d", code))
-	}()
-	address, err := bufio.NewReader(read).ReadString('\n')
+	address, err := open(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -118,6 +111,18 @@ func run(ctx context.Context, root, dir string) (err error) {
 		}
 	}
 	return nil
+}
+
+// open serves the pages of the cluster until the program ends, and returns their first address.
+func open(ctx context.Context, env *harness.Env) (address string, err error) {
+	read, write := io.Pipe()
+	go func() {
+		streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: write, ErrOut: os.Stderr}
+		code := cli.Run(ctx, []string{"ui", "--no-browser", "-n", "shop", "--kubeconfig", env.Cluster.Kubeconfig, "--time-zone=Europe/Berlin",
+			"--price=cpu=3.1,memory=0.4,currency=EUR"}, cli.Env{IOStreams: streams, Now: func() time.Time { return afternoon }})
+		_ = write.CloseWithError(fmt.Errorf("the server has ended with code %d", code))
+	}()
+	return bufio.NewReader(read).ReadString('\n')
 }
 
 // take makes a picture in a colour scheme. The names of dark pictures end in -dark.

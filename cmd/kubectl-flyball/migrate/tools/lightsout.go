@@ -136,7 +136,7 @@ func noteRivals(e *migrate.Emitted, s migrate.Object, all []migrate.Object) {
 	}
 }
 
-// lightsOutSleepers adds the objects whose annotations say that the tool keeps them asleep.
+// lightsOutSleepers adds the objects that the tool keeps asleep, by their annotations.
 func lightsOutSleepers(in *migrate.Input, out *migrate.Output) {
 	marks := []string{
 		migrate.AnnotationPointer(lightsOutPrefix + "original-replicas"), migrate.AnnotationPointer(lightsOutPrefix + "original-suspend"),
