@@ -151,10 +151,12 @@ var _ = Describe("A Notification", func() {
 		notifying(clock)
 		ns := scene.NewNamespace()
 		scene.Create(scene.Deployment(ns, "web", 3))
-		scene.Nightly(ns, "nights")
-		r.refuses.Store(http.StatusForbidden)
 		n := notificationTo(ns, r.URL, v1alpha1.EventAsleep, v1alpha1.EventAwake)
 		Eventually(readyNotification(n)).Should(scene.BeCondition(metav1.ConditionTrue, "AsExpected"))
+		scene.Nightly(ns, "nights")
+		atFirst, atDawn := HaveField("Type", "dev.flyball.Awake"), HaveField("Type", "dev.flyball.Awake")
+		Eventually(r.messages).Should(HaveExactElements(atFirst))
+		r.refuses.Store(http.StatusForbidden)
 		clock.SetTime(scene.Dusk)
 		Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(0))
 		Eventually(readyNotification(n)).Should(And(scene.BeCondition(metav1.ConditionFalse, "NotSent"),
@@ -169,7 +171,7 @@ var _ = Describe("A Notification", func() {
 		Expect(n.Status.Failed).To(BeEquivalentTo(1), "no message more was given up")
 		r.refuses.Store(0)
 		Eventually(readyNotification(n)).Should(scene.BeCondition(metav1.ConditionTrue, "AsExpected"))
-		Expect(r.messages()).To(HaveExactElements(HaveField("Type", "dev.flyball.Awake")))
+		Expect(r.messages()).To(HaveExactElements(atFirst, atDawn))
 	})
 
 	It("names the missing Secret, the refused address and the fault of a template", func() {
