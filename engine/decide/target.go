@@ -132,42 +132,6 @@ func (v *Verdict) sizeFirst(k *Kind, obj *workload.Object) {
 	}
 }
 
-// merge collects the claims of all policies on an object, and merges them. They include the claims because of its
-// autoscalers and its scale target.
-func (d decider) merge(k *Kind, obj *workload.Object, story *Story) Verdict {
-	a := d.ask(k, obj, story)
-	v := Verdict{Opinions: a.opinions, Wake: a.wake}
-	intents := deleteForOthers(a.intents)
-
-	passed, wake := d.passedOn(k, obj)
-	intents, v.Wake = append(intents, passed...), timeline.Earliest(v.Wake, wake)
-
-	intents = append(intents, d.claimants(k, obj)...)
-
-	var onBehalf []workload.Intent
-	tk, governed, scaled := d.askGoverned(k, obj)
-	intents = d.spareKept(obj, intents, scaled.intents, v.Opinions)
-	fromGoverned := scaled.forGovernors()
-	if governed != nil {
-		var beside besideTarget
-		lasting := deleteAllButLasting(scaled.intents)
-		onBehalf, beside = d.onBehalf(k, obj, tk, governed, lasting)
-		intents = beside.besides(intents, lasting, k.Adapter.Observe(obj).CanHold)
-	}
-	intents, v.Wake = slices.Concat(intents, onBehalf, fromGoverned), timeline.Earliest(v.Wake, scaled.wake)
-
-	fromOwned, wake := d.fromOwned(k, obj)
-	intents, v.Wake = append(intents, fromOwned...), timeline.Earliest(v.Wake, wake)
-
-	v.Opinions = append(v.Opinions, d.opinionsOnBehalf(slices.Concat(onBehalf, fromGoverned, fromOwned), v.Opinions)...)
-	v.Opinions = append(v.Opinions, d.opinionsOfFormerPolicies(k, obj, v.Opinions)...)
-	v.Plan, v.Conflicts = pipeline.Merge(intents...)
-	v.limitOrders(a.useless, onBehalf)
-	v.Plan.Within = d.boundsByGovernors(k, obj, v.Plan)
-	d.dropBoundsFromPlan(&v.Plan, k, obj, onBehalf)
-	return v
-}
-
 // answers are the claims and opinions of the policies that select an object.
 type answers struct {
 	opinions []Opinion
