@@ -48,6 +48,26 @@ func TestDecisionsAreNamedByPackages(t *testing.T) {
 	}
 }
 
+// stepOfChange finds the file and the function of a step in the architecture: world/intake.go: World.ObjectChanged.
+var stepOfChange = regexp.MustCompile("`((?:[a-z]+/)+[a-z]+\\.go): (?:[A-Z]\\w+\\.)?(\\w+)`")
+
+func TestArchitectureNamesFunctionsOfTheirFiles(t *testing.T) {
+	text, err := os.ReadFile("../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := stepOfChange.FindAllSubmatch(text, -1)
+	if len(steps) != 11 {
+		t.Errorf("the architecture has %d steps with a file, want 11", len(steps))
+	}
+	for _, m := range steps {
+		code, err := os.ReadFile(string(m[1]))
+		if err != nil || !regexp.MustCompile(`(?m)^(func (\([^)]*\) )?|var )`+string(m[2])+`\b`).Match(code) {
+			t.Errorf("%s has no %s: %v", m[1], m[2], err)
+		}
+	}
+}
+
 // eachFile calls visit with each file below a directory whose name has the suffix.
 func eachFile(t *testing.T, root, suffix string, visit func(file string, text []byte)) {
 	t.Helper()

@@ -164,5 +164,5 @@ func (s *scene) put(t *testing.T, k *world.Kind, manifest string) {
 	t.Helper()
 	obj := worldtest.Project(t, k.Kind, manifest)
 	k.Live.Objects.(*worldtest.Store).Put(obj)
-	k.Live.Change(nil, obj)
+	s.world.ObjectChanged(k.Live, nil, obj)
 }

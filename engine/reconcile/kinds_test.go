@@ -27,7 +27,7 @@ func TestAutoscalersOfADroppedKindAreQueued(t *testing.T) {
 	put := func(k *world.Kind, store *worldtest.Store, manifest string) workload.Ref {
 		obj := worldtest.Project(t, k.Kind, manifest)
 		store.Put(obj)
-		k.Live.Change(nil, obj)
+		s.world.ObjectChanged(k.Live, nil, obj)
 		return k.Ref(obj)
 	}
 	governing := &world.Kind{Kind: k, Live: live}

@@ -85,7 +85,7 @@ func (s *scene) halve(t *testing.T) workload.Ref {
 	hpa, web := worldtest.Project(t, k, worldtest.Autoscaler("web", "web", 4, 9, "")),
 		worldtest.Project(t, s.kind.Kind, worldtest.Deployment("web", 6, ""))
 	objects.Put(hpa)
-	governing.Live.Change(nil, hpa)
+	s.world.ObjectChanged(governing.Live, nil, hpa)
 	s.objects.Put(web)
 	s.world.Update(func(tx *world.Tx) { tx.UseKind(governing) })
 	half := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{

@@ -1,7 +1,6 @@
 package world
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -52,28 +51,13 @@ func NewLive(a *adapter.Adapter) *Live {
 		owners: newOwnerIndex()}
 }
 
-// Effects are the effects of an object's change on other parts.
-type Effects struct {
-	// Targets are the targets that must be decided again: the object, its old and new scale targets, and the objects that
-	// it applies. A scale target is spelled as in the object's reference (see Snapshot.Referent).
-	Targets []workload.Ref
-	// Emptied lists the policies that have just lost their last ledger on objects of the kind.
-	Emptied []workload.Policy
-	// Owner is true if the object applies other objects, and its state or the list of these objects has changed.
-	Owner bool
-	// FirstOrLast is true if the kind has just got its first ledger or lost its last ledger.
-	FirstOrLast bool
-}
-
-// Change applies a change of an object. For a new object, old is nil. For a deleted object, cur is nil.
-func (l *Live) Change(old, cur *workload.Object) Effects {
-	obj := cmp.Or(cur, old)
-	ref := workload.Ref{GroupKind: l.gk, Namespace: obj.Namespace, Name: obj.Name}
-	e := Effects{Targets: []workload.Ref{ref}}
+// change updates the indexes after a change of an object. The returned targets are the object, its old and new scale targets, and the
+// objects that it applies. A scale target is spelled as in the object's reference (see Snapshot.Referent).
+func (l *Live) change(ref workload.Ref, old, cur *workload.Object) (e Effects) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.Emptied, e.FirstOrLast = l.ledgers.update(ref, cur)
-	e.Targets = append(e.Targets, l.governors.update(ref, l.target(cur))...)
+	e.Targets = append([]workload.Ref{ref}, l.governors.update(ref, l.target(cur))...)
 	owned := l.owners.update(ref, l.adapter.Owned(cur), sameState(old, cur))
 	e.Targets, e.Owner = append(e.Targets, owned...), len(owned) > 0
 	return e

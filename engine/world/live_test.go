@@ -25,11 +25,11 @@ func slept(name string, by workload.Policy) *workload.Object {
 
 // put applies an object to a Live as its watch would.
 func put(live *world.Live, obj *workload.Object) world.Effects {
-	return live.Change(live.Objects.(*worldtest.Store).Put(obj), obj)
+	return world.New(selector.Scope{}).ObjectChanged(live, live.Objects.(*worldtest.Store).Put(obj), obj)
 }
 
 func remove(live *world.Live, obj *workload.Object) world.Effects {
-	return live.Change(live.Objects.(*worldtest.Store).Remove(obj.Namespace, obj.Name), nil)
+	return world.New(selector.Scope{}).ObjectChanged(live, live.Objects.(*worldtest.Store).Remove(obj.Namespace, obj.Name), nil)
 }
 
 func TestLedgerIndexIsIdempotentAndReportsEmptiedPolicies(t *testing.T) {

@@ -190,8 +190,9 @@ func (k *memoryKind) store(raw []byte) error {
 }
 
 func (k *memoryKind) put(obj *workload.Object, raw []byte) {
-	k.raw[workload.Ref{GroupKind: k.adapter.GroupKind(), Namespace: obj.Namespace, Name: obj.Name}] = raw
-	k.live.Change(k.Put(obj), obj)
+	ref := workload.Ref{GroupKind: k.adapter.GroupKind(), Namespace: obj.Namespace, Name: obj.Name}
+	k.raw[ref] = raw
+	k.live.change(ref, k.Put(obj), obj)
 }
 
 // Sandbox returns a copy of the world with only the given objects, in their current form. Changes in the copy do not

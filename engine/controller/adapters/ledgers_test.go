@@ -12,9 +12,9 @@ import (
 func TestAPolicyHasNoLedgersInAnotherNamespace(t *testing.T) {
 	kind := worldtest.Kind(t, worldtest.Deployments)
 	live := world.NewLive(kind.Adapter)
-	live.Change(nil, worldtest.Project(t, kind, worldtest.Deployment("web", 0, `,"annotations":{"flyball.dev/ledger":`+
-		`"{\"/spec/replicas\":{\"by\":\"Schedule/bank/nights\",\"was\":3,\"set\":0}}"}`)))
 	w := world.New(selector.Scope{})
+	w.ObjectChanged(live, nil, worldtest.Project(t, kind, worldtest.Deployment("web", 0, `,"annotations":{"flyball.dev/ledger":`+
+		`"{\"/spec/replicas\":{\"by\":\"Schedule/bank/nights\",\"was\":3,\"set\":0}}"}`)))
 	w.Update(func(tx *world.Tx) { tx.UseKind(&world.Kind{Kind: kind, Live: live}) })
 	if got := w.Snapshot().LedgersOf(workload.Policy{Kind: "Schedule", Namespace: "bank", Name: "nights"}); got != 0 {
 		t.Errorf("the other namespace's policy has %d objects to give back", got)

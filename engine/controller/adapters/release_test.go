@@ -62,7 +62,7 @@ func TestADeletedAdapterReportsMissingRights(t *testing.T) {
 	asleep := worldtest.Project(t, k, worldtest.Deployment("web", 0,
 		`,"annotations":{"flyball.dev/ledger":"{\"/spec/replicas\":{\"was\":3,\"set\":0,\"by\":\"Schedule/shop/nights\"},\"of\":\"Deployment/web\"}"}`))
 	objects.Put(asleep)
-	live.Change(nil, asleep)
+	w.ObjectChanged(live, nil, asleep)
 	w.Update(func(tx *world.Tx) { tx.UseKind(&world.Kind{Kind: k, Live: live}) })
 	registry := prometheus.NewRegistry()
 	m, err := NewMetrics(registry, w)

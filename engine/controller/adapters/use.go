@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -148,7 +147,7 @@ func (c *Controller) startWatch(ctx context.Context, id string, f *finding) (*ru
 	recovery := &watchRecovery{changed: func(err error) { c.watchChanged(f.compiled, err) }, recovered: func() { c.retry(gk) }}
 	w, err := c.watches.Ensure(ctx, watch.Source{
 		GVR: f.served.GVR, ID: id, Projector: f.compiled,
-		Handler: watch.HandlerFunc(func(old, cur *workload.Object) { c.objectChanged(r.live, f.compiled.Name(), old, cur) }),
+		Handler: watch.HandlerFunc(func(old, cur *workload.Object) { c.spread(f.compiled.Name(), c.World.ObjectChanged(r.live, old, cur)) }),
 		OnState: recovery.look,
 	})
 	if err != nil {
@@ -170,34 +169,24 @@ func (c *Controller) watchChanged(a *adapter.Adapter, err error) {
 	c.requests.Add(controller.Named(a.Name()))
 }
 
-// objectChanged queues all targets affected by a change of one object.
-func (c *Controller) objectChanged(live *world.Live, name string, old, cur *workload.Object) {
-	effects := live.Change(old, cur)
-	for _, id := range effects.Emptied {
+// spread passes on the effects of an object's change: to the queue of targets, the policies and the adapter.
+func (c *Controller) spread(name string, e world.Effects) {
+	for _, id := range e.Emptied {
 		c.PolicyEmptied(id)
 	}
-	if effects.FirstOrLast {
+	if e.FirstOrLast {
 		c.requests.Add(controller.Named(name))
 	}
-	if old == nil && c.World.Snapshot().Serves(live) {
-		c.Targets.Arrived(effects.Targets[0])
+	if e.Arrived != nil {
+		c.Targets.Arrived(*e.Arrived)
 	}
-	s := c.World.Snapshot()
-	for _, ref := range effects.Targets {
-		c.Targets.Add(s.Referent(ref))
+	c.Targets.Add(e.Targets...)
+	if !e.Owner {
+		return
 	}
-	c.Targets.Add(s.Governors(effects.Targets[0])...)
-	if old == nil || cur == nil || old.Deleting != cur.Deleting || !slices.Equal(old.Labels, cur.Labels) ||
-		!slices.Equal(old.Annotations, cur.Annotations) {
-		s.EachFollower(effects.Targets[0], func(ref workload.Ref) { c.Targets.Add(ref) }) // policies may now select the followed object
-	}
-	owners, _ := s.Owners(effects.Targets[0])
-	c.Targets.Add(owners...)
-	if effects.Owner {
-		for p := range s.Policies {
-			if p.HoldsOwners {
-				c.PolicyDirty(p.ID)
-			}
+	for p := range c.World.Snapshot().Policies {
+		if p.HoldsOwners {
+			c.PolicyDirty(p.ID)
 		}
 	}
 }

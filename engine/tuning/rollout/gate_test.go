@@ -70,7 +70,7 @@ func (s *scene) put(t *testing.T, k *world.Kind, manifest string) {
 	t.Helper()
 	obj := worldtest.Project(t, k.Kind, manifest)
 	k.Live.Objects.(*worldtest.Store).Put(obj)
-	k.Live.Change(nil, obj)
+	s.world.ObjectChanged(k.Live, nil, obj)
 }
 
 // tune puts kinds to use with their tuned fields, and adds a Tortoise over all Deployments.
