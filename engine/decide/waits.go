@@ -141,6 +141,9 @@ func (w *Waits) concerned(ref workload.Ref, yield func(Line, *room)) {
 
 // Looked records the verdict about a target, and returns the targets to decide again.
 func (w *Waits) Looked(ref workload.Ref, v *Verdict, now time.Time) (again []workload.Ref) {
+	if len(w.rooms) == 0 && !v.isOrdered() {
+		return nil // the common case
+	}
 	moving := map[Line]bool{}
 	for i := range v.Opinions {
 		o := &v.Opinions[i]
@@ -164,6 +167,16 @@ func (w *Waits) Looked(ref workload.Ref, v *Verdict, now time.Time) (again []wor
 	again = append(again, w.look(ref, moving, v.Gate.Kind == GateOrder)...)
 	slices.SortFunc(again, workload.Ref.Compare)
 	return slices.Compact(again)
+}
+
+// isOrdered reports whether the policy of an opinion has an order.
+func (v *Verdict) isOrdered() bool {
+	for i := range v.Opinions {
+		if v.Opinions[i].Policy.Order != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // Arrived records a new object. No target of an earlier run is one.

@@ -32,6 +32,10 @@ type Input struct {
 	Advice *workload.Advice
 	// Use is the knowledge of the target's use by the demand of the policy; nil: none (yet). It differs between policies.
 	Use *workload.Use
+
+	// frame is the state of the present run. A target has one frame for all its policies, because a frame for each would be a tenth of
+	// the memory that a decision takes.
+	frame Frame
 }
 
 // Decision is the result of a pipeline.
@@ -105,13 +109,14 @@ type Step struct {
 // Pipeline is a list of steps. They run in order until a step sets Frame.Done.
 type Pipeline []Step
 
-// Run decides about one target. trace may be nil. An error names the step; the Decision is then empty, so a policy
-// that cannot decide makes no claim.
+// Run decides about one target. An Input serves one run at a time. trace may be nil. An error names the step; the Decision is then
+// empty, so a policy that cannot decide makes no claim.
 func (p Pipeline) Run(in *Input, trace *Trace) (Decision, error) {
-	f := Frame{Input: in, Trace: trace}
+	f := &in.frame
+	*f = Frame{Input: in, Trace: trace}
 	for _, step := range p {
 		f.step = step.Name
-		if err := step.Run(&f); err != nil {
+		if err := step.Run(f); err != nil {
 			return Decision{}, fmt.Errorf("step %s: %w", step.Name, err)
 		}
 		if f.Done {

@@ -64,13 +64,15 @@ func (p Policy) Compare(q Policy) int {
 
 // ParsePolicy is the inverse of String. For a text of a different form it returns a Policy with only a Name.
 func ParsePolicy(s string) Policy {
-	switch parts := strings.Split(s, "/"); len(parts) {
-	case 2:
-		return Policy{Kind: parts[0], Name: parts[1]}
-	case 3:
-		return Policy{Kind: parts[0], Namespace: parts[1], Name: parts[2]}
-	default:
+	kind, name, parted := strings.Cut(s, "/")
+	namespace, last, namespaced := strings.Cut(name, "/")
+	switch {
+	case !parted || strings.Contains(last, "/"):
 		return Policy{Name: s}
+	case namespaced:
+		return Policy{Kind: kind, Namespace: namespace, Name: last}
+	default:
+		return Policy{Kind: kind, Name: name}
 	}
 }
 

@@ -1,60 +1,58 @@
 package workload
 
 import (
-	"bytes"
-	"cmp"
-	"encoding/json"
-	"fmt"
-	"slices"
 	"sort"
 	"strings"
 	"time"
+
+	"flyball.dev/flyball/engine/path"
+	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 // Entry is a changed field: the original, the set value, the policy and the time.
 type Entry struct {
 	// Pointer is the JSON pointer of the field.
-	Pointer string `json:"-"`
+	Pointer string
 	// Was is the JSON text of the original; empty if the field was absent.
-	Was string `json:"-"`
+	Was string
 	// WasNull is true if the original is an explicit null and Was is empty. A schema's default replaces an absent
 	// field, but not a null.
-	WasNull bool `json:"-"`
+	WasNull bool
 	// Awake is the JSON text that is restored where the field was absent, because the operator needs it to go on; empty: the
 	// field is removed.
-	Awake string `json:"-"`
+	Awake string
 	// Set is the JSON text of the set value; empty if the field was removed.
-	Set string `json:"-"`
+	Set string
 	// By is the policy that made the claim (Policy.String).
-	By string `json:"by"`
+	By string
 	// Also is the JSON text of a list of other policies with the same claim (Policy.String), or empty. The entry is theirs when By
 	// ends: a policy that is suspended or cannot be read keeps it.
-	Also string `json:"-"`
+	Also string
 	// Since is the instant of the transition that led to the claim.
-	Since time.Time `json:"since,omitzero"`
+	Since time.Time
 	// Made is the number of tokens of the outermost parent created with the field; zero if all parents existed. The
 	// restore also removes created parents that contain nothing else.
-	Made uint8 `json:"made,omitempty"`
+	Made uint8
 	// Element is the name of the list element in the pointer at the time of the write.
-	Element string `json:"element,omitempty"`
+	Element string
 	// Place is the index of a list element without a name among the elements yielded by `each`, such as "2 of 3". It
 	// identifies the element as long as the list has this length.
-	Place string `json:"place,omitempty"`
+	Place string
 	// Adopted is true if a different writer was seen to write the field after Flyball, and only this entry records it. The
 	// current value belongs to the other writer, even if equal to Set again.
-	Adopted bool `json:"adopted,omitempty"`
+	Adopted bool
 	// Pending is true while the ledger is written and the result of the /scale write is unknown. That write sets or
 	// restores the field, so a pending field may hold Set, Was or Prior, all written by Flyball.
-	Pending bool `json:"pending,omitempty"`
+	Pending bool
 	// Prior is, while Pending, the JSON text of Flyball's former value that Set replaces; empty if Set replaces
 	// the original.
-	Prior string `json:"-"`
+	Prior string
 	// Once is the JSON text of the claim if the field was set once and then left to foreign writers; Set may differ from
 	// it because of bounds. Such an entry only records the write, and is dropped without a restore.
-	Once string `json:"once,omitempty"`
+	Once string
 	// Interrupted is, beside Once, the JSON text of a list of claims (type Once) applied to the field before other
 	// policies interrupted them. They are not applied again.
-	Interrupted string `json:"-"`
+	Interrupted string
 }
 
 // Original returns the JSON text of the original, an explicit null included; empty if the field was absent.
@@ -74,31 +72,51 @@ const maxAlso = 8
 // SetAlso sets the policies with the same claim as By.
 func (e *Entry) SetAlso(policies []Policy) {
 	e.Also = ""
-	var names []string
-	for _, p := range policies[:min(len(policies), maxAlso)] {
-		names = append(names, p.String())
+	if len(policies) == 0 {
+		return
 	}
-	if text, err := json.Marshal(names); err == nil && len(names) > 0 { // names can always be encoded
-		e.Also = string(text)
+	text := []byte{'['}
+	for i, p := range policies[:min(len(policies), maxAlso)] {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, path.Quote(p.String())...)
 	}
+	e.Also = string(append(text, ']'))
 }
 
-// Holders returns By and the policies of Also. An unreadable text counts as empty.
+// Holders returns By and the policies of Also. A text that is no list of strings counts as empty.
 func (e *Entry) Holders() []Policy {
 	holders := []Policy{ParsePolicy(e.By)}
-	var names []string
-	if e.Also == "" || json.Unmarshal([]byte(e.Also), &names) != nil {
+	also := rawjson.Parse(e.Also)
+	if !also.IsArray() {
 		return holders
 	}
-	for _, name := range names {
-		holders = append(holders, ParsePolicy(name))
-	}
+	also.ForEach(func(_, name rawjson.Value) bool {
+		if name.Type != rawjson.String {
+			holders = holders[:1]
+			return false
+		}
+		holders = append(holders, ParsePolicy(name.Str))
+		return true
+	})
 	return holders
 }
 
 // Ledger is the list of changed fields, sorted by pointer. In JSON it is an object keyed by pointer, with up to three
 // more keys for its Origin.
 type Ledger []Entry
+
+// Intern replaces the texts of the entries by shared copies. Most objects of a cluster have the same.
+func (l Ledger) Intern(in *Interner) {
+	for i := range l {
+		e := &l[i]
+		for _, text := range []*string{&e.Pointer, &e.Was, &e.Awake, &e.Set, &e.By, &e.Also, &e.Element, &e.Place, &e.Prior, &e.Once,
+			&e.Interrupted} {
+			*text = in.String(*text)
+		}
+	}
+}
 
 // Origin is the object on which a ledger was written. Controllers copy annotations to generated objects (a Deployment
 // to its ReplicaSets), and users copy whole objects: a ledger of another origin does not belong to the object.
@@ -119,17 +137,6 @@ func (o Origin) String() string {
 	return kind + " " + name
 }
 
-type entryJSON struct {
-	Was   json.RawMessage `json:"was,omitempty"`
-	Awake json.RawMessage `json:"awake,omitempty"`
-	Set   json.RawMessage `json:"set,omitempty"`
-	Prior json.RawMessage `json:"prior,omitempty"`
-	Also  json.RawMessage `json:"also,omitempty"`
-	// Interrupted is empty or a list of type Once.
-	Interrupted json.RawMessage `json:"interrupted,omitempty"`
-	Entry
-}
-
 // Find returns the entry of a pointer, or nil.
 func (l Ledger) Find(pointer string) *Entry {
 	i := sort.Search(len(l), func(i int) bool { return l[i].Pointer >= pointer })
@@ -148,62 +155,3 @@ const (
 
 // LedgerOf returns the name of an object in its ledger.
 func LedgerOf(kind, name string) string { return kind + "/" + name }
-
-// Encode returns the annotation's value for an object; equal ledgers give equal texts. A value that is not JSON is an
-// error.
-func (l Ledger) Encode(on Origin) (string, error) {
-	m := map[string]any{ledgerOf: on.Of}
-	if on.UID != "" {
-		m[ledgerUID] = on.UID
-		if on.Namespace != "" {
-			m[ledgerNamespace] = on.Namespace
-		}
-	}
-	for _, e := range l {
-		e.Since = e.Since.UTC()
-		m[e.Pointer] = entryJSON{Was: json.RawMessage(e.Original()), Set: json.RawMessage(e.Set), Prior: json.RawMessage(e.Prior),
-			Awake: json.RawMessage(e.Awake), Also: json.RawMessage(e.Also), Interrupted: json.RawMessage(e.Interrupted), Entry: e}
-	}
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(m); err != nil {
-		return "", fmt.Errorf("encode the ledger: %w", err)
-	}
-	return string(bytes.TrimSpace(buf.Bytes())), nil
-}
-
-// ParseLedger parses the annotation's value and returns the ledger and its origin. An error names an unreadable key.
-func ParseLedger(text string) (l Ledger, on Origin, err error) {
-	var m map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(text), &m); err != nil {
-		return nil, Origin{}, fmt.Errorf("read the ledger annotation: %w", err)
-	}
-	for key, to := range map[string]*string{ledgerOf: &on.Of, ledgerNamespace: &on.Namespace, ledgerUID: &on.UID} {
-		if raw, ok := m[key]; ok {
-			if err := json.Unmarshal(raw, to); err != nil {
-				return nil, Origin{}, fmt.Errorf("read the ledger annotation: %q: %w", key, err)
-			}
-			delete(m, key)
-		}
-	}
-	l = make(Ledger, 0, len(m))
-	for pointer, raw := range m {
-		if pointer == "" || pointer[0] != '/' {
-			return nil, Origin{}, fmt.Errorf("read the ledger annotation: %q is not a JSON pointer", pointer)
-		}
-		var j entryJSON
-		if err := json.Unmarshal(raw, &j); err != nil {
-			return nil, Origin{}, fmt.Errorf("read the ledger annotation: %s: %w", pointer, err)
-		}
-		e := j.Entry
-		e.Pointer, e.Was, e.Set, e.Prior = pointer, string(j.Was), string(j.Set), string(j.Prior)
-		e.Interrupted, e.Awake, e.Also = string(j.Interrupted), string(j.Awake), string(j.Also)
-		if e.Was == "null" {
-			e.Was, e.WasNull = "", true
-		}
-		l = append(l, e)
-	}
-	slices.SortFunc(l, func(a, b Entry) int { return cmp.Compare(a.Pointer, b.Pointer) })
-	return l, on, nil
-}

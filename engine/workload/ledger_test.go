@@ -44,7 +44,7 @@ func TestLedgerRoundTrip(t *testing.T) {
 			l = append(l, Entry{
 				Pointer: fmt.Sprintf("/spec/%d", i), Was: value.Draw(r, "was"), Set: value.Draw(r, "set"), Prior: value.Draw(r, "prior"),
 				By: rapid.SampledFrom([]string{"", "Schedule/a/b"}).Draw(r, "by"), Since: begun.Add(time.Duration(i) * time.Second),
-				Made: rapid.Uint8().Draw(r, "made"), Element: rapid.SampledFrom([]string{"", "hot"}).Draw(r, "element"),
+				Made: rapid.Uint8().Draw(r, "made"), Element: rapid.SampledFrom([]string{"", "hot", "h\"o\\t\n\u2028é"}).Draw(r, "element"),
 				Place: rapid.SampledFrom([]string{"", "2 of 3"}).Draw(r, "place"), Adopted: rapid.Bool().Draw(r, "adopted"),
 				Pending: rapid.Bool().Draw(r, "pending"), Once: rapid.SampledFrom([]string{"", "6"}).Draw(r, "once"),
 				Interrupted: rapid.SampledFrom([]string{"", `[{"by":"q","asked":"1"}]`}).Draw(r, "interrupted"),
@@ -77,18 +77,32 @@ func TestLedgerRoundTrip(t *testing.T) {
 
 func TestParseLedgerErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		``:                       "read the ledger annotation: ",
-		`[]`:                     "read the ledger annotation: ",
-		`{"of":5}`:               `read the ledger annotation: "of": `,
-		`{"uid":{}}`:             `read the ledger annotation: "uid": `,
-		`{"":{}}`:                `read the ledger annotation: "" is not a JSON pointer`,
-		`{"spec":{}}`:            `read the ledger annotation: "spec" is not a JSON pointer`,
-		`{"/spec":5}`:            "read the ledger annotation: /spec: ",
-		`{"/spec":{"made":"x"}}`: "read the ledger annotation: /spec: ",
+		``:                          "read the ledger annotation: ",
+		`[]`:                        "read the ledger annotation: ",
+		`{"of":5}`:                  `read the ledger annotation: "of": `,
+		`{"uid":{}}`:                `read the ledger annotation: "uid": `,
+		`{"":{}}`:                   `read the ledger annotation: "" is not a JSON pointer`,
+		`{"spec":{}}`:               `read the ledger annotation: "spec" is not a JSON pointer`,
+		`{"/spec":5}`:               "read the ledger annotation: /spec: ",
+		`{"/spec":{"made":"x"}}`:    "read the ledger annotation: /spec: ",
+		`{"/spec":{"made":256}}`:    "read the ledger annotation: /spec: 256 is not a whole number up to 255",
+		`{"/spec":{"made":1.5}}`:    "read the ledger annotation: /spec: ",
+		`{"/spec":{"by":1}}`:        "read the ledger annotation: /spec: 1 is not a string",
+		`{"/spec":{"since":"x"}}`:   "read the ledger annotation: /spec: ",
+		`{"/spec":{"pending":"x"}}`: "read the ledger annotation: /spec: ",
+		`{"/spec":{}} {}`:           "read the ledger annotation: it is not JSON",
 	} {
 		if l, of, err := ParseLedger(text); err == nil || !strings.HasPrefix(err.Error(), want) || l != nil || of != (Origin{}) {
 			t.Errorf("%q: got %v of %q, %v", text, l, of, err)
 		}
+	}
+}
+
+func TestTheLaterOfTwoLedgerMembersCounts(t *testing.T) {
+	l, on, err := ParseLedger(`{"of":"Job/a","/b":{"set":1},"/a":{"was":null},"/b":{"set":2,"by":"p","set":3,"other":[4]},"of":"Job/b"}`)
+	want := Ledger{{Pointer: "/a", WasNull: true}, {Pointer: "/b", Set: "3", By: "p"}}
+	if diff := cmp.Diff(want, l); diff != "" || on.Of != "Job/b" || err != nil {
+		t.Errorf("%s of %q, %v", diff, on.Of, err)
 	}
 }
 

@@ -48,6 +48,9 @@ func (pr *Projection) finish(r *reading, raw []byte) error {
 	if err := r.dropLedgerOfAnother(raw, pr.Kind); err != nil {
 		return err
 	}
+	if n := r.Object.LedgerNotes; n != nil && n.UID == r.Object.UID {
+		n.UID = r.Object.UID // one text for both
+	}
 	r.forgetPoliciesOfOtherNamespaces()
 	r.setDepths()
 	if err := r.addElements(raw); err != nil {
@@ -56,21 +59,21 @@ func (pr *Projection) finish(r *reading, raw []byte) error {
 	if len(r.Object.Ledger) == 0 {
 		return nil
 	}
-	return pr.addAboutLedger(raw, r.Object)
+	return pr.addAboutLedger(raw, r)
 }
 
 // addAboutLedger adds to an object with a ledger the data for a restore.
-func (pr *Projection) addAboutLedger(raw []byte, obj *workload.Object) (err error) {
-	if err := pr.addUnwritten(raw, obj); err != nil {
+func (pr *Projection) addAboutLedger(raw []byte, r *reading) error {
+	if err := pr.addUnwritten(raw, r.Object); err != nil {
 		return err
 	}
-	if obj.Requests, err = pr.TemplateRequests(raw); err != nil {
+	if r.podSpec != nil {
+		r.Object.Requests = requestsOf(string(r.podSpec))
+	}
+	if err := pr.addMembers(raw, r.Object); err != nil {
 		return err
 	}
-	if err := pr.addMembers(raw, obj); err != nil {
-		return err
-	}
-	pr.addAuthors(raw, obj)
+	pr.addAuthors(raw, r.Object)
 	return nil
 }
 
@@ -83,6 +86,7 @@ type reading struct {
 	origin  workload.Origin // the object to which the ledger says that it belongs
 	parents []byte          // first byte of each parent's text; 0 if absent
 	lists   []list
+	podSpec []byte // the spec of the template's pods; nil: the object has none
 }
 
 // take stores one match of the walk.
@@ -104,6 +108,8 @@ func (r *reading) takeLedger(m path.Match) {
 		r.Object.LedgerError = err.Error()
 		return
 	}
+	l.Intern(r.in)
+	on.UID = strings.Clone(on.UID)
 	r.Object.Ledger, r.origin, r.Object.LedgerNotes = l, on, &workload.LedgerNotes{UID: on.UID}
 }
 

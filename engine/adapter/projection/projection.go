@@ -286,6 +286,13 @@ func (pr *Projection) compileWalk() {
 			}
 		})
 	}
+	if pr.Template.Len() > 0 {
+		add(pr.Template.Field("spec"), func(r *reading, m path.Match) {
+			if m.Type() == path.Object {
+				r.podSpec = m.Raw
+			}
+		})
+	}
 	for i, e := range pr.Each {
 		if e.Lazy {
 			continue

@@ -22,17 +22,38 @@ func (pr *Projection) TemplateRequests(raw []byte) (*workload.Requests, error) {
 	if err != nil || found.Value.Type() != path.Object {
 		return nil, err
 	}
-	spec := rawjson.Parse(found.Value.Raw())
-	return &workload.Requests{
-		MilliCPU:    podRequest(spec, "cpu", (*resource.Quantity).MilliValue),
-		MemoryBytes: podRequest(spec, "memory", (*resource.Quantity).Value),
-	}, nil
+	return requestsOf(found.Value.Raw()), nil
 }
 
-// podRequest adds up one resource like the scheduler: containers run together with init containers that always restart;
+// podSpec has the parts of a pod's spec that have requests.
+type podSpec struct{ before, containers, resources, overhead rawjson.Value }
+
+// requestsOf returns the requests of one pod, given the JSON text of its spec.
+func requestsOf(text string) *workload.Requests {
+	var spec podSpec
+	rawjson.Parse(text).ForEach(func(key, value rawjson.Value) bool { // one walk, because the spec is most of the object
+		switch key.Str {
+		case "initContainers":
+			spec.before = value
+		case "containers":
+			spec.containers = value
+		case "resources":
+			spec.resources = value
+		case "overhead":
+			spec.overhead = value
+		}
+		return true
+	})
+	return &workload.Requests{
+		MilliCPU:    spec.request("cpu", (*resource.Quantity).MilliValue),
+		MemoryBytes: spec.request("memory", (*resource.Quantity).Value),
+	}
+}
+
+// request adds up one resource like the scheduler: containers run together with init containers that always restart;
 // other init containers run one after the other before. Pod-level requests replace the sum, and the overhead of the
 // runtime is added.
-func podRequest(spec rawjson.Value, name string, value func(*resource.Quantity) int64) int64 {
+func (s *podSpec) request(name string, value func(*resource.Quantity) int64) int64 {
 	of := func(amounts rawjson.Value) (int64, bool) {
 		amount := amounts.Get(name)
 		if !amount.Exists() {
@@ -43,14 +64,15 @@ func podRequest(spec rawjson.Value, name string, value func(*resource.Quantity) 
 	}
 	// For a container with a limit and no request, the API server requests the limit.
 	container := func(c rawjson.Value) int64 {
-		n, ok := of(c.Get("resources.requests"))
+		resources := c.Get("resources")
+		n, ok := of(resources.Get("requests"))
 		if !ok {
-			n, _ = of(c.Get("resources.limits"))
+			n, _ = of(resources.Get("limits"))
 		}
 		return n
 	}
 	var before, beside, total int64
-	for _, c := range spec.Get("initContainers").Array() {
+	for _, c := range s.before.Array() {
 		if c.Get("restartPolicy").String() == "Always" {
 			beside += container(c)
 			before = max(before, beside)
@@ -58,13 +80,13 @@ func podRequest(spec rawjson.Value, name string, value func(*resource.Quantity) 
 		}
 		before = max(before, beside+container(c))
 	}
-	for _, c := range spec.Get("containers").Array() {
+	for _, c := range s.containers.Array() {
 		total += container(c)
 	}
 	total = max(total+beside, before)
-	if n, ok := of(spec.Get("resources.requests")); ok {
+	if n, ok := of(s.resources.Get("requests")); ok {
 		total = n
 	}
-	overhead, _ := of(spec.Get("overhead"))
+	overhead, _ := of(s.overhead)
 	return total + overhead
 }

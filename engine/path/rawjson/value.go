@@ -10,6 +10,7 @@ const (
 	Null   = gjson.Null
 	False  = gjson.False
 	True   = gjson.True
+	Number = gjson.Number
 	String = gjson.String
 )
 
