@@ -9,9 +9,11 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/test/harness"
@@ -145,8 +147,7 @@ func (r *run) remember(ctx context.Context, s *scenario) error {
 	last, err := -1, error(nil)
 	if err := harness.PollEvery(ctx, time.Second, patience, func() error {
 		now, err := r.look(ctx, s)
-		if err == nil && (now.able == 0 && hasPods || now.bound != now.able || now.able != last ||
-			!now.settled && !s.adapter.Spec.RunsToCompletion) {
+		if err == nil && (now.able == 0 && hasPods || now.bound != now.able || now.able != last || !now.settled && s.settles()) {
 			err = fmt.Errorf("%d of %d pods, settled %t", now.able, now.bound, now.settled)
 		}
 		last = now.able
@@ -159,28 +160,36 @@ func (r *run) remember(ctx context.Context, s *scenario) error {
 	return err
 }
 
-// begin makes the change before the first night.
+// begin makes the changes before the first night.
 func (r *run) begin(ctx context.Context, s *scenario) error {
 	obj := s.objects[0]
-	body := obj.GetAnnotations()[before]
-	if body == "" {
+	changes := obj.GetAnnotations()[before]
+	if changes == "" {
 		return nil
 	}
-	was := kept(obj)
-	if err := r.env.Patch(ctx, obj.DeepCopy(), body); err != nil {
-		return err
-	}
-	// Until its controller has seen the change, the object looks as settled as before.
-	if err := harness.Poll(ctx, patience, func() error {
-		err := r.env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
-		if err == nil && reflect.DeepEqual(was, kept(obj)) {
-			err = errors.New("the controller has not seen the change")
+	for body := range strings.Lines(changes) {
+		was := kept(obj)
+		if err := r.env.Patch(ctx, obj.DeepCopy(), body); err != nil {
+			return err
 		}
-		return err
-	}); err != nil {
-		return err
+		// Until its controller has seen the change, the object looks as settled as before.
+		if err := harness.Poll(ctx, patience, func() error {
+			err := r.env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+			if err == nil && reflect.DeepEqual(was, kept(obj)) && !paused(obj) {
+				err = errors.New("the controller has not seen the change")
+			}
+			return err
+		}); err != nil {
+			return err
+		}
 	}
 	return r.remember(ctx, s)
+}
+
+// paused reports whether the Deployment controller has seen that an object is paused.
+func paused(obj *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(c any) bool { return c.(map[string]any)["reason"] == "DeploymentPaused" })
 }
 
 // fall waits until the pods of all objects are gone.
@@ -240,7 +249,7 @@ func (r *run) rise(ctx context.Context, since time.Time) {
 				return errors.New("the ledger is still there")
 			case now.settled && now.able < s.pods && s.adapter.Spec.Governs == "":
 				s.fail(fmt.Errorf("settled awake with %d of %d pods", now.able, s.pods))
-			case now.able != s.pods || !now.settled && !s.adapter.Spec.RunsToCompletion:
+			case now.able != s.pods || !now.settled && s.settles():
 				return fmt.Errorf("%d of %d pods, settled %t", now.able, s.pods, now.settled)
 			}
 			return nil

@@ -26,7 +26,8 @@ import (
 const (
 	// edit is the merge patch that the owner makes in the second night.
 	edit = "edit"
-	// before is a merge patch before the first night, once the pods are there. It changes one of the fields of keeps.
+	// before has the merge patches before the first night, once the pods are there, one a line. Each changes one of the fields of keeps,
+	// or pauses a Deployment.
 	before = "before"
 	// keeps has the fields of the status that a night must not change, separated by blanks.
 	keeps = "keeps"
@@ -102,6 +103,9 @@ spec: {upscale: "0 8 * * *", downscale: "0 20 * * *"}}`, namespace))
 
 // stays reports whether the object must not sleep.
 func (s *scenario) stays() bool { return s.objects[0].GetAnnotations()[stays] != "" }
+
+// settles reports whether the object settles: neither does a stopped roll-out, nor an object that runs to completion.
+func (s *scenario) settles() bool { return !s.stays() && !s.adapter.Spec.RunsToCompletion }
 
 // seen is the state of a scenario at one moment.
 type seen struct {
