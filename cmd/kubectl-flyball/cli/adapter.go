@@ -5,13 +5,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/draft"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/path/rawjson"
 )
 
@@ -130,13 +133,19 @@ Exit codes: 0 no fault, 1 a fault.`,
 
 func newAdapterTry(s *session) *cobra.Command {
 	var m manifests
+	write, within := false, 2*time.Minute
 	cmd := &cobra.Command{
 		Use:   "try FILE KIND/NAME",
-		Short: "Put an object to sleep and wake the object, in memory, and show both patches",
-		Long: "Puts an object to sleep by an adapter, and wakes the object, in memory, and shows both patches. Nothing is written.\n\nExit " +
-			"codes: 0 waking restores the object, 1 a difference remains, or an error.",
+		Short: "Put an object to sleep and wake the object, in memory or with --write, and show both patches",
+		Long: `Puts an object to sleep by an adapter, and wakes the object, in memory, and shows both patches. Nothing is written.
+
+With --write the object itself sleeps for a moment, to ask its operator: who changes fields back, whether its pods end and come back,
+whether an absent switch wakes it or only false does, whether ready holds too early, and whether a pause of its owner keeps it awake.
+Each answer that asks for a change names the field of the adapter. Clocks that go on are in no answer.
+
+Exit codes: 0 waking restores the object, 1 a difference remains, an answer asks for a change of the adapter, or an error.`,
 		Example: "  kubectl flyball adapter try adapter.yaml raycluster/demo\n  kubectl flyball adapter try adapter.yaml raycluster/demo " +
-			"-f object.yaml",
+			"-f object.yaml\n  kubectl flyball adapter try adapter.yaml raycluster/demo --write",
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, _, err := s.readAdapter(args[0])
@@ -151,11 +160,36 @@ func newAdapterTry(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return answer(s.print(trial), !trial.Restored, exitError)
+			if write && trial.Sleep != nil {
+				_, name, _ := strings.Cut(args[1], "/")
+				if trial.Answers, err = s.ask(cmd.Context(), &draft.Live{Adapter: a, Name: name, Within: within}); err != nil {
+					return err
+				}
+			}
+			return answer(s.print(trial), !trial.IsGood(), exitError)
 		},
 	}
 	m.addFlags(cmd, "Manifest of the object, instead of the object in the cluster")
+	cmd.Flags().BoolVar(&write, "write", false, "Put the object in the cluster to sleep, ask its operator, and wake the object")
+	cmd.Flags().DurationVar(&within, "within", within, "Longest time for the operator to follow, in each direction, with --write")
+	cmd.MarkFlagsMutuallyExclusive("write", "filename")
 	return cmd
+}
+
+// ask tries an adapter on an object of the cluster.
+func (s *session) ask(ctx context.Context, l *draft.Live) ([]draft.Answer, error) {
+	config, err := s.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	if l.Writer, err = apply.NewWriter(config, nil, logr.Discard()); err != nil {
+		return nil, err
+	}
+	if l.Cluster, err = s.cluster(); err != nil {
+		return nil, err
+	}
+	l.Namespace = s.namespace()
+	return l.Ask(ctx)
 }
 
 // calls reports whether a name given by the user means the kind of an adapter. The name may be the kind, the plural, or

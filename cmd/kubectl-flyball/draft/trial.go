@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -29,6 +32,13 @@ type Trial struct {
 	// Ready is true if the object has settled. Why is the reason if it has not.
 	Ready bool   `json:"ready"`
 	Why   string `json:"why,omitempty"`
+	// Answers are those of the cluster's controllers; absent if the object was not written.
+	Answers []Answer `json:"answers,omitempty"`
+}
+
+// IsGood reports whether waking restores the object and no answer asks for a change of the adapter.
+func (t *Trial) IsGood() bool {
+	return t.Restored && !slices.ContainsFunc(t.Answers, func(a Answer) bool { return a.Remedy != "" })
 }
 
 // Try puts an object, given as JSON, to sleep as an adapter describes, and wakes it again.
@@ -37,14 +47,11 @@ func Try(a *v1alpha1.Adapter, object []byte) (*Trial, error) {
 	if len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
-	by := workload.Policy{Kind: schedule.ClusterKind, Name: "trial"} // may write in any namespace
-	plan := workload.Plan{Size: &workload.Claim[workload.Size]{Value: workload.Size{Mode: workload.SizeSleep}, By: by, Since: time.Unix(0, 0)}}
-	memory, err := world.NewMemory(world.Lists{Scope: world.Scope("", nil), Adapters: []*v1alpha1.Adapter{a}, Objects: [][]byte{object}})
+	plan := trialPlan()
+	memory, ref, err := alone(a, object)
 	if err != nil {
 		return nil, err
 	}
-	var ref workload.Ref
-	memory.EachObject(func(r workload.Ref) { ref = r })
 	if ref.Name == "" {
 		return nil, fmt.Errorf("the adapter is of %s, and the object is not", compiled.GroupKind())
 	}
@@ -67,6 +74,55 @@ func Try(a *v1alpha1.Adapter, object []byte) (*Trial, error) {
 	}
 	t.Restored = same(object, memory.Raw(ref))
 	return t, nil
+}
+
+// trialPolicy may write in any namespace.
+var trialPolicy = workload.Policy{Kind: schedule.ClusterKind, Name: "trial"}
+
+// trialPlan returns the plan for sleep.
+func trialPlan() workload.Plan {
+	return workload.Plan{Size: &workload.Claim[workload.Size]{Value: workload.Size{Mode: workload.SizeSleep}, By: trialPolicy, Since: time.Unix(0, 0)}}
+}
+
+// alone returns a world with one object. The name is empty if the object is not of the adapter's kind.
+func alone(a *v1alpha1.Adapter, object []byte) (memory *world.Memory, ref workload.Ref, err error) {
+	memory, err = world.NewMemory(world.Lists{Scope: world.Scope("", nil), Adapters: []*v1alpha1.Adapter{a}, Objects: [][]byte{object}})
+	if err == nil {
+		memory.EachObject(func(r workload.Ref) { ref = r })
+	}
+	return memory, ref, err
+}
+
+// pausedByOwner returns what the adapter does with an object whose owner holds it: the reason why it stays awake, or the change for
+// sleep. It is empty for an object that cannot be held.
+func pausedByOwner(a *v1alpha1.Adapter, object []byte) (string, error) {
+	compiled, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{})
+	if len(errs) > 0 {
+		return "", errs.ToAggregate()
+	}
+	memory, ref, err := alone(a, object)
+	if err != nil {
+		return "", err
+	}
+	held, err := settle(memory, compiled, ref, workload.Plan{Hold: &workload.Claim[bool]{Value: true, By: trialPolicy, Since: time.Unix(0, 0)}})
+	if err != nil || held == nil {
+		return "", err
+	}
+	paused, err := jsonpatch.MergePatch(memory.Raw(ref), fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, v1alpha1.AnnotationLedger))
+	if err != nil {
+		return "", fmt.Errorf("take the ledger away: %w", err)
+	}
+	if memory, ref, err = alone(a, paused); err != nil {
+		return "", err
+	}
+	r, err := compiled.Render(memory.Object(ref), trialPlan())
+	if err != nil {
+		return "", err
+	}
+	if r.State == workload.StateUnable {
+		return "no, it is left alone: " + r.Message, nil
+	}
+	return "yes, by the adapter: " + r.Message + "; ask its operator whether the pods follow then", nil
 }
 
 // maxPatches limits the number of patches for sleep, and for wake. An object whose count is written through /scale
@@ -134,5 +190,12 @@ func (t *Trial) Text(w *report.Writer) {
 		w.Line("%s", w.Styled("waking restores the object exactly", report.Good))
 	} else {
 		w.Line("%s", w.Styled("waking does not restore the object", report.Bad))
+	}
+	for _, a := range t.Answers {
+		if a.Remedy == "" {
+			w.Line("%s? %s", a.Question, a.Answer)
+		} else {
+			w.Line("%s? %s", a.Question, w.Styled(a.Answer+" (in the adapter: "+a.Remedy+")", report.Bad))
+		}
 	}
 }
