@@ -81,7 +81,8 @@ var trialPolicy = workload.Policy{Kind: schedule.ClusterKind, Name: "trial"}
 
 // trialPlan returns the plan for sleep.
 func trialPlan() workload.Plan {
-	return workload.Plan{Size: &workload.Claim[workload.Size]{Value: workload.Size{Mode: workload.SizeSleep}, By: trialPolicy, Since: time.Unix(0, 0)}}
+	size := workload.Size{Mode: workload.SizeSleep}
+	return workload.Plan{Size: &workload.Claim[workload.Size]{Value: size, By: trialPolicy, Since: time.Unix(0, 0)}}
 }
 
 // alone returns a world with one object. The name is empty if the object is not of the adapter's kind.
@@ -104,7 +105,8 @@ func pausedByOwner(a *v1alpha1.Adapter, object []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	held, err := settle(memory, compiled, ref, workload.Plan{Hold: &workload.Claim[bool]{Value: true, By: trialPolicy, Since: time.Unix(0, 0)}})
+	hold := &workload.Claim[bool]{Value: true, By: trialPolicy, Since: time.Unix(0, 0)}
+	held, err := settle(memory, compiled, ref, workload.Plan{Hold: hold})
 	if err != nil || held == nil {
 		return "", err
 	}

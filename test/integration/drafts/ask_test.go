@@ -153,7 +153,8 @@ var _ = DescribeTable("adapter try --write puts the object to sleep, wakes it, a
 		"may it sleep while its owner pauses it? no, it is left alone: its owner has paused it by .spec.note"),
 	Entry("that goes on only at false", &operator{NeedsFalse: true}, suspended, 1,
 		"do its pods end? yes, all 2",
-		"do its pods come back? only at .spec.suspend: false, which was absent and is left so (in the adapter: awake: false beside the value of suspend)",
+		"do its pods come back? only at .spec.suspend: false, which was absent and is left so "+
+			"(in the adapter: awake: false beside the value of suspend)",
 		"is it settled awake before its pods are there? yes, with 0 of 2 (in the adapter: ready)"),
 	Entry("that lifts counts", &operator{Least: 1}, counted, 1,
 		"does anybody change the fields back? yes, .spec.replicas is 1 and not 0, written by lifter "+
