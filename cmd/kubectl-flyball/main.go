@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 )
 
 func main() {
@@ -22,7 +23,7 @@ func main() {
 	}
 	klog.SetLogger(logr.Discard()) // libraries return these errors too, so their logs would repeat them
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := cli.Run(ctx, os.Args[1:], cli.Terminal())
+	code := cli.Run(ctx, os.Args[1:], factory.Terminal())
 	stop()
 	os.Exit(code)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
-	"flyball.dev/flyball/cmd/kubectl-flyball/syntax"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 )
 
 func main() {
@@ -44,7 +44,7 @@ func write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make %s: %w", dir, err)
 	}
-	root := cli.New(cli.Env{})
+	root := cli.New(factory.Env{})
 	root.DisableAutoGenTag = true
 	if err := doc.GenMarkdownTree(root, dir); err != nil {
 		return fmt.Errorf("write the pages of the commands: %w", err)
@@ -54,7 +54,7 @@ func write(dir string) error {
 
 // below puts the texts that stand below the flags into the pages.
 func below(cmd *cobra.Command, dir string) error {
-	if text := cmd.Annotations[syntax.Reference]; text != "" {
+	if text := cmd.Annotations[factory.Reference]; text != "" {
 		name := filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "_")+".md")
 		page, err := os.ReadFile(name)
 		if err != nil {

@@ -21,6 +21,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 	"flyball.dev/flyball/test/browser/chrome"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
@@ -108,7 +109,7 @@ func serve(user string, args ...string) (address string, errOut *bytes.Buffer, c
 	args = append([]string{"ui", "--no-browser", "--time-zone=UTC", "--cache-dir=" + GinkgoT().TempDir(),
 		"--kubeconfig=" + env.Cluster.Kubeconfig, "--as=" + user}, args...)
 	go func() {
-		code <- cli.Run(serving, args, cli.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: write, ErrOut: errOut},
+		code <- cli.Run(serving, args, factory.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: write, ErrOut: errOut},
 			Now: clock.Now})
 		_ = write.Close()
 	}()

@@ -12,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 )
 
 // explained is the object whose explanation is shown. Two schedules select it.
@@ -82,7 +83,7 @@ func (d *demo) flyball(ctx context.Context, args ...string) (string, error) {
 	if d.place.cluster != nil { // otherwise KUBECONFIG names it, possibly with several files
 		args = append(args, "--kubeconfig", d.place.kubeconfig)
 	}
-	code := cli.Run(ctx, args, cli.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &words},
+	code := cli.Run(ctx, args, factory.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &words},
 		Now: d.clock.Now})
 	if code != 0 {
 		return "", fmt.Errorf("kubectl flyball %s ended with %d: %s", strings.Join(args, " "), code, strings.TrimSpace(words.String()))

@@ -8,6 +8,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 )
 
 // developer runs kubectl flyball as a user with the cluster's role edit in one namespace. The user's rights on
@@ -16,7 +17,7 @@ func (s *stage) developer() {
 	flyball := func(args ...string) (out, errOut string, code int) {
 		var o, e bytes.Buffer
 		args = append(args, "--as=ed", "--kubeconfig="+here.cluster.Kubeconfig, "--cache-dir="+s.TempDir())
-		code = cli.Run(s.ctx, args, cli.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &o, ErrOut: &e},
+		code = cli.Run(s.ctx, args, factory.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &o, ErrOut: &e},
 			Now: s.clock.Now})
 		return o.String(), e.String(), code
 	}

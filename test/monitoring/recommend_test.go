@@ -19,6 +19,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 	"flyball.dev/flyball/cmd/kubectl-flyball/history"
 	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
@@ -225,7 +226,7 @@ func table(t *testing.T, samples []workload.Sample) []byte {
 func recommendation(t *testing.T, args ...string) (answer map[string]any, notes string) {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	env := cli.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}, Now: time.Now}
+	env := factory.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}, Now: time.Now}
 	if code := cli.Run(t.Context(), args, env); code != 0 {
 		t.Fatalf("%v ends with %d: %s", args, code, errOut.String())
 	}

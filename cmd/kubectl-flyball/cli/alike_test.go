@@ -16,6 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 	"flyball.dev/flyball/engine/path/rawjson"
 )
 
@@ -31,7 +32,7 @@ func pagesOf(t *testing.T, now time.Time, args ...string) func(path string) stri
 	var errOut strings.Builder
 	code := make(chan int, 1)
 	go func() {
-		code <- cli.Run(ctx, append([]string{"ui", "--no-browser"}, args...), cli.Env{
+		code <- cli.Run(ctx, append([]string{"ui", "--no-browser"}, args...), factory.Env{
 			IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: write, ErrOut: &errOut}, Now: func() time.Time { return now }})
 		_ = write.Close()
 	}()

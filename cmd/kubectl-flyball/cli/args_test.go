@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 )
 
 // TestUsageErrorsAreInPlainWords gives every verb wrong arguments and flags, and expects the usage in plain words.
 func TestUsageErrorsAreInPlainWords(t *testing.T) {
-	for _, verb := range verbsOf(cli.New(cli.Env{Now: time.Now})) {
+	for _, verb := range verbsOf(cli.New(factory.Env{Now: time.Now})) {
 		path := strings.Fields(verb.CommandPath())[2:]
 		t.Run(strings.Join(path, " "), func(t *testing.T) {
 			for name, more := range map[string][]string{

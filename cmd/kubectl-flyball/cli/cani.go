@@ -5,13 +5,15 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 
 	"github.com/spf13/cobra"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cani"
-	"flyball.dev/flyball/cmd/kubectl-flyball/complete"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/admission/evaluate"
 	"flyball.dev/flyball/engine/path/rawjson"
@@ -24,20 +26,21 @@ const (
 )
 
 type canIVerb struct {
-	*session
-	manifests
-	objectNames
+	*factory.Factory
+	factory.Manifests
+	factory.Named
 	when string
 	// halfSeen is true if the verdict could be different because some objects could not be read for lack of rights.
 	halfSeen bool
 }
 
-func newCanI(s *session) *cobra.Command {
-	v := &canIVerb{session: s}
+func newCanI(s *factory.Factory) *cobra.Command {
+	v := &canIVerb{Factory: s}
 	cmd := &cobra.Command{
 		Use:   "can-i ACTION[,ACTION] KIND/NAME... | can-i -f MANIFEST",
 		Short: "Say whether freezes allow you a change, now or at another time",
-		Long: `Says whether freezes allow a change: for you, or for the user of --as and --as-group, now or --at another time. The verdict comes from
+		Long: "Says whether freezes allow a change: for you, or for the user of --as and --as-group, now or --at " +
+			`another time. The verdict comes from
 the code of the admission webhook. Policies and objects are read with your own rights, also with --as. Where the rights do not
 suffice, the readable part is judged, and an allowed change ends with exit code 2.
 
@@ -53,34 +56,34 @@ Calendar. A pipeline that goes on only after 0 fails closed.`,
 			"deployment.yaml",
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {
-				return complete.List(complete.Actions, typed), cobra.ShellCompDirectiveNoFileComp
+				return factory.List(factory.Actions, typed), cobra.ShellCompDirectiveNoFileComp
 			}
-			return s.completeObjects(cmd, args[1:], typed)
+			return s.CompleteObjects(nil)(cmd, args[1:], typed)
 		},
-		Annotations: map[string]string{failsUndecided: "true"},
+		Annotations: map[string]string{factory.FailsWith: strconv.Itoa(exitUndecided)},
 		RunE:        func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 	}
-	v.addFlags(cmd, "Manifests to judge as if they were applied")
+	v.AddFilenames(cmd, "Manifests to judge as if they were applied")
 	cmd.Flags().StringVar(&v.when, "at", "now", "Instant of the change")
-	v.addFlag(cmd)
+	v.AddSelector(cmd)
 	return cmd
 }
 
 func (v *canIVerb) run(ctx context.Context, args []string) error {
-	at, err := v.at("at", v.when)
+	at, err := v.At("at", v.when)
 	if err != nil {
 		return err
 	}
-	user, err := v.user(ctx)
+	user, err := v.User(ctx)
 	if err != nil {
 		return err
 	}
-	v.readsAsCaller = true
+	v.ReadsAsCaller = true
 	var answers []evaluate.Answer
 	switch {
-	case len(v.paths) > 0 && len(args) == 0:
+	case len(v.Paths) > 0 && len(args) == 0:
 		answers, err = v.judgeManifests(ctx, user, at)
-	case len(v.paths) == 0 && (len(args) >= 2 || len(args) == 1 && v.selector != ""):
+	case len(v.Paths) == 0 && (len(args) >= 2 || len(args) == 1 && v.Selector != ""):
 		answers, err = v.judgeActions(ctx, strings.Split(args[0], ","), args[1:], user, at)
 	default:
 		err = errors.New("give ACTION KIND/NAME, such as rollout deployment/web, ACTION -l LABELS, or manifests with -f")
@@ -88,11 +91,11 @@ func (v *canIVerb) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	all := cani.All(answers, v.zone)
+	all := cani.All(answers, v.Zone)
 	if all.Allowed && v.halfSeen || all.Undecided {
-		return answer(v.print(all), true, exitUndecided)
+		return factory.Answer(v.Print(all), true, exitUndecided)
 	}
-	return answer(v.print(all), !all.Allowed, exitDenied)
+	return factory.Answer(v.Print(all), !all.Allowed, exitDenied)
 }
 
 func (v *canIVerb) judgeActions(ctx context.Context, actions, objects []string, user evaluate.User, at time.Time) ([]evaluate.Answer,
@@ -101,10 +104,10 @@ func (v *canIVerb) judgeActions(ctx context.Context, actions, objects []string, 
 	if err != nil {
 		return nil, err
 	}
-	if objects, err = v.given(ctx, v.session, objects); err != nil {
+	if objects, err = v.Given(ctx, v.Factory, objects); err != nil {
 		return nil, err
 	}
-	w, targets, err := v.aroundAll(ctx, objects)
+	w, targets, err := v.AroundAll(ctx, objects)
 	if err != nil {
 		return nil, err
 	}
@@ -120,15 +123,15 @@ func (v *canIVerb) court(w *source.World) (*evaluate.Evaluator, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.showNotes(w)
+	v.ShowNotes(w)
 	v.halfSeen = v.halfSeen || len(w.Unseen) > 0
-	return cani.NewEvaluator(memory, v.flyballNamespace), nil
+	return cani.NewEvaluator(memory, v.FlyballNamespace), nil
 }
 
 // judgeManifests returns the verdicts on applying manifests. It judges one namespace after the other.
 func (v *canIVerb) judgeManifests(ctx context.Context, user evaluate.User, at time.Time) ([]evaluate.Answer, error) {
-	namespace := v.namespace()
-	m, err := v.files(v.paths, namespace).Read()
+	namespace := v.Namespace()
+	m, err := v.Files(v.Paths, namespace).Read()
 	if err != nil {
 		return nil, err
 	}
@@ -173,14 +176,14 @@ func (v *canIVerb) worldOf(ctx context.Context, namespace string, m *source.Mani
 	}
 	kinds := m.OtherKinds()
 	q := source.Query{Namespace: namespace, Kinds: kinds, Namespaces: brought}
-	w, err := v.load(ctx, q)
-	if err != nil || v.offline() {
+	w, err := v.Load(ctx, q)
+	if err != nil || v.Offline() {
 		return w, err
 	}
 	for _, gk := range w.Governing() {
 		if slices.Contains(kinds, gk) {
 			q.Kinds = nil
-			return v.load(ctx, q)
+			return v.Load(ctx, q)
 		}
 	}
 	return w, nil

@@ -17,6 +17,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -38,7 +39,7 @@ func outcomeAt(t *testing.T, now time.Time, stdin string, args ...string) string
 	t.Helper()
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	var out, errOut bytes.Buffer
-	env := cli.Env{
+	env := factory.Env{
 		IOStreams: genericiooptions.IOStreams{In: strings.NewReader(stdin), Out: &out, ErrOut: &errOut},
 		Now:       func() time.Time { return now },
 	}
@@ -168,7 +169,7 @@ func TestREADMEShowsOutputBeforeInstallation(t *testing.T) {
 func TestColorsNeedACapableTerminal(t *testing.T) {
 	run := func(color bool, more ...string) string {
 		var out bytes.Buffer
-		env := cli.Env{IOStreams: genericiooptions.IOStreams{Out: &out, ErrOut: &out}, Now: func() time.Time { return now }, Color: color}
+		env := factory.Env{IOStreams: genericiooptions.IOStreams{Out: &out, ErrOut: &out}, Now: func() time.Time { return now }, Color: color}
 		if code := cli.Run(t.Context(), append(strings.Fields("status "+demo), more...), env); code != 0 {
 			t.Fatal(out.String())
 		}
@@ -183,7 +184,7 @@ func TestColorsNeedACapableTerminal(t *testing.T) {
 		}
 	}
 	t.Setenv("NO_COLOR", "")
-	if cli.Terminal().Color {
+	if factory.Terminal().Color {
 		t.Error("NO_COLOR is set, and there are colours")
 	}
 }

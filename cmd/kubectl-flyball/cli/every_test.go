@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 )
 
 // shownElsewhere has, by verb, the flags that need no golden file: flags that need a cluster (test/integration/cli
@@ -27,7 +28,7 @@ var shownElsewhere = map[string][]string{
 // TestEveryVerb checks that every verb has golden files of its table, its JSON and an error, and that every flag
 // appears in a golden file.
 func TestEveryVerb(t *testing.T) {
-	env := cli.Terminal()
+	env := factory.Terminal()
 	seen := 0
 	for _, verb := range verbsOf(cli.New(env)) {
 		seen++

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
+
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -13,16 +15,16 @@ import (
 )
 
 type exceptVerb struct {
-	*session
-	objectNames
+	*factory.Factory
+	factory.Named
 	spec       except.ExceptionSpec
 	allow      []string
 	from, span string
 	dryRun     bool
 }
 
-func newExcept(s *session) *cobra.Command {
-	v := &exceptVerb{session: s}
+func newExcept(s *factory.Factory) *cobra.Command {
+	v := &exceptVerb{Factory: s}
 	cmd := &cobra.Command{
 		Use:   "except KIND/NAME... --allow ACTION --for 1h --reason WHY [--cluster]",
 		Short: "Make a freeze exception for some objects and actions, and show its effect",
@@ -35,12 +37,12 @@ To make an exception takes the verb except besides the right to create the excep
 			"https://tickets.example.com/4711\n  kubectl flyball except deployment/cart --allow delete --for 1h --reason hotfix --for-user " +
 			"alice --dry-run -o yaml\n  kubectl flyball except deployment/cart --allow scale --for 1h --reason hotfix --cluster",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if v.selector != "" {
+			if v.Selector != "" {
 				return nil
 			}
 			return cobra.MinimumNArgs(1)(cmd, args)
 		},
-		ValidArgsFunction: s.completeObjects,
+		ValidArgsFunction: s.CompleteObjects(nil),
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 	}
 	flags := cmd.Flags()
@@ -55,54 +57,54 @@ To make an exception takes the verb except besides the right to create the excep
 	flags.StringSliceVar(&v.spec.Users, "for-user", nil, "Only these users")
 	flags.StringSliceVar(&v.spec.Groups, "for-group", nil, "Only these groups")
 	flags.BoolVar(&v.spec.Cluster, "cluster", false, "Make a ClusterFreezeException, which lifts policies of the cluster too")
-	v.addFlag(cmd)
+	v.AddSelector(cmd)
 	flags.BoolVar(&v.dryRun, "dry-run", false, "Show the effect, and write nothing")
 	return cmd
 }
 
 func (v *exceptVerb) run(ctx context.Context, args []string) error {
-	from, err := v.at("from", v.from)
+	from, err := v.At("from", v.from)
 	if err != nil {
 		return err
 	}
 	if err := v.spec.Read(v.allow, from, v.span); err != nil {
 		return err
 	}
-	namespace := v.namespace()
+	namespace := v.Namespace()
 	v.spec.Namespace = namespace
-	w, err := v.load(ctx, source.Query{Namespace: namespace})
+	w, err := v.Load(ctx, source.Query{Namespace: namespace})
 	if err != nil {
 		return err
 	}
-	if args, err = v.given(ctx, v.session, args); err != nil {
+	if args, err = v.Given(ctx, v.Factory, args); err != nil {
 		return err
 	}
 	if err := v.spec.Select(w, args); err != nil {
 		return err
 	}
-	user, err := v.user(ctx)
+	user, err := v.User(ctx)
 	if err != nil {
 		return err
 	}
-	preview, err := except.Foresee(ctx, w, v.spec, user, v.flyballNamespace, v.zone)
+	preview, err := except.Foresee(ctx, w, v.spec, user, v.FlyballNamespace, v.Zone)
 	if err != nil {
 		return err
 	}
-	v.showNotes(w)
-	preview.DryRun = v.dryRun || v.offline()
+	v.ShowNotes(w)
+	preview.DryRun = v.dryRun || v.Offline()
 	if why := preview.Useless(); why != "" {
 		return fmt.Errorf("the exception would lift nothing, so it is not made: %s", why)
 	}
 	if !preview.DryRun {
-		cluster, err := v.cluster()
+		cluster, err := v.Cluster()
 		if err != nil {
 			return err
 		}
-		if err := preview.Create(ctx, cluster.Client, metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
+		if err := preview.Create(ctx, cluster.Client, metav1.CreateOptions{FieldManager: factory.FieldManager}); err != nil {
 			return err
 		}
 	}
-	if v.format == report.YAML {
+	if v.Format == report.YAML {
 		text, err := preview.Manifest()
 		if err != nil {
 			return err
@@ -110,5 +112,5 @@ func (v *exceptVerb) run(ctx context.Context, args []string) error {
 		_, err = v.Out.Write(text)
 		return err
 	}
-	return v.print(preview)
+	return v.Print(preview)
 }

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
+
 	"github.com/spf13/cobra"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/freezes"
@@ -10,16 +12,16 @@ import (
 )
 
 type freezesVerb struct {
-	*session
-	objectNames
+	*factory.Factory
+	factory.Named
 	from, span string
 }
 
 // ics is an output format of the verb freezes only.
 const ics = "ics"
 
-func newFreezes(s *session) *cobra.Command {
-	v := &freezesVerb{session: s}
+func newFreezes(s *factory.Factory) *cobra.Command {
+	v := &freezesVerb{Factory: s}
 	cmd := &cobra.Command{
 		Use:   "freezes [KIND/NAME...]",
 		Short: "Show which freezes and maintenance windows are in force when, with gaps and overlaps",
@@ -29,35 +31,35 @@ with -A for everything; the gaps in which nothing denies changes; and the times 
 -o ics writes the same as a calendar (RFC 5545).`,
 		Example: "  kubectl flyball freezes --for 30d\n  kubectl flyball freezes deployment/web\n  kubectl flyball freezes -A " +
 			"--for 90d -o ics > freezes.ics",
-		Annotations:       map[string]string{moreFormats: ics},
-		ValidArgsFunction: s.completeObjects,
+		Annotations:       map[string]string{factory.MoreFormats: ics},
+		ValidArgsFunction: s.CompleteObjects(nil),
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 	}
-	v.addAllFlag(cmd)
-	v.addFlag(cmd)
+	v.AddAllFlag(cmd)
+	v.AddSelector(cmd)
 	cmd.Flags().StringVar(&v.from, "from", "now", "Instant to begin at")
 	cmd.Flags().StringVar(&v.span, "for", "28d", "How long: a span such as 12h or 28d")
 	return cmd
 }
 
 func (v *freezesVerb) run(ctx context.Context, args []string) error {
-	o := freezes.Options{Zone: v.zone, Namespace: v.within()}
+	o := freezes.Options{Zone: v.Zone, Namespace: v.Within()}
 	var err error
-	if o.From, o.To, err = v.between(v.from, v.span); err != nil {
+	if o.From, o.To, err = v.Between(v.from, v.span); err != nil {
 		return err
 	}
-	if args, err = v.given(ctx, v.session, args); err != nil {
+	if args, err = v.Given(ctx, v.Factory, args); err != nil {
 		return err
 	}
 	var w *source.World
 	if len(args) > 0 {
 		var targets []source.Target
-		w, targets, err = v.aroundAll(ctx, args)
+		w, targets, err = v.AroundAll(ctx, args)
 		for _, target := range targets {
 			o.Targets = append(o.Targets, target.Ref)
 		}
 	} else {
-		w, err = v.load(ctx, source.Query{Namespace: o.Namespace, PoliciesOnly: !v.offline()})
+		w, err = v.Load(ctx, source.Query{Namespace: o.Namespace, PoliciesOnly: !v.Offline()})
 	}
 	if err != nil {
 		return err
@@ -71,10 +73,10 @@ func (v *freezesVerb) run(ctx context.Context, args []string) error {
 			return w.Missing(ref)
 		}
 	}
-	v.showNotes(w)
+	v.ShowNotes(w)
 	found := freezes.Of(memory, o)
-	if v.output == ics {
+	if v.Output == ics {
 		return found.WriteICS(v.Out, v.Now())
 	}
-	return v.print(found)
+	return v.Print(found)
 }

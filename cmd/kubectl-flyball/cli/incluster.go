@@ -7,6 +7,8 @@ import (
 	"net"
 	"time"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
+
 	"github.com/spf13/cobra"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/client-go/discovery"
@@ -25,8 +27,8 @@ import (
 )
 
 type inClusterVerb struct {
-	*session
-	rateFlags
+	*factory.Factory
+	factory.Rates
 	listen            string
 	certFile, keyFile string
 	readOnly          bool
@@ -35,8 +37,8 @@ type inClusterVerb struct {
 // requestsOfPerson is the number of requests of one person per second. A burst has ten times as many.
 const requestsOfPerson = 20
 
-func newInCluster(s *session) *cobra.Command {
-	v := &inClusterVerb{session: s}
+func newInCluster(s *factory.Factory) *cobra.Command {
+	v := &inClusterVerb{Factory: s}
 	cmd := &cobra.Command{
 		Use:   "in-cluster",
 		Short: "Serve the pages to many people, each with a token of their own",
@@ -51,23 +53,23 @@ The server itself needs only the right to create tokenreviews.`,
 	cmd.Flags().StringVar(&v.listen, "listen", ":8443", "Address to serve on")
 	cmd.Flags().StringVar(&v.certFile, "tls-cert-file", "", "File with the certificate; required")
 	cmd.Flags().StringVar(&v.keyFile, "tls-private-key-file", "", "File with its key; required")
-	v.addRates(cmd)
+	v.AddRates(cmd)
 	cmd.Flags().BoolVar(&v.readOnly, "read-only", false, "Offer no action, and refuse all")
 	return cmd
 }
 
 func (v *inClusterVerb) run(ctx context.Context) error {
 	switch {
-	case v.offline():
+	case v.Offline():
 		return errors.New("--offline: the pages for many people need a cluster that knows their tokens")
 	case v.certFile == "" || v.keyFile == "":
 		return errors.New("give --tls-cert-file and --tls-private-key-file: people send tokens, which nobody else may read")
 	}
-	rates, err := v.rates()
+	rates, err := v.ParseRates()
 	if err != nil {
 		return err
 	}
-	own, err := v.restConfig()
+	own, err := v.RestConfig()
 	if err != nil {
 		return err
 	}
@@ -79,12 +81,12 @@ func (v *inClusterVerb) run(ctx context.Context) error {
 		Impersonation: "the pages show and do only things that the token itself may do"})
 	pages := serve.NewInCluster(gate.Admit,
 		func(token, namespace string, user *authenticationv1.UserInfo) (serve.Options, error) {
-			cluster, err := clusterOf(withToken(own, token), v.flyballNamespace)
+			cluster, err := clusterOf(withToken(own, token), v.FlyballNamespace)
 			if err != nil {
 				return serve.Options{}, err
 			}
-			o := serve.Options{Now: v.Now, Zone: v.zone, Namespace: namespace, FlyballNamespace: v.flyballNamespace, Live: true,
-				ClusterName: "This cluster", Manager: fieldManager, Rates: rates,
+			o := serve.Options{Now: v.Now, Zone: v.Zone, Namespace: namespace, FlyballNamespace: v.FlyballNamespace, Live: true,
+				ClusterName: "This cluster", Manager: factory.FieldManager, Rates: rates,
 				Load: func(ctx context.Context) (*source.World, error) {
 					return cluster.Load(ctx, source.Query{Namespace: namespace})
 				},

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
+
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,8 +23,8 @@ import (
 const exitLeft = 2
 
 type migrateVerb struct {
-	*session
-	manifests
+	*factory.Factory
+	factory.Manifests
 	takeOver, apply, dryRun bool
 	tools                   []migrate.Tool
 	// sleeping is the input for finding objects that another tool has put to sleep. It equals in, except that objects of
@@ -30,8 +32,8 @@ type migrateVerb struct {
 	sleeping *migrate.Input
 }
 
-func newMigrate(s *session) *cobra.Command {
-	v := &migrateVerb{session: s}
+func newMigrate(s *factory.Factory) *cobra.Command {
+	v := &migrateVerb{Factory: s}
 	cmd := &cobra.Command{
 		Use:   "migrate [TOOL...]",
 		Short: "Convert the objects of other tools to Flyball's, and take over their sleeping objects",
@@ -53,8 +55,8 @@ Exit codes: 0 nothing is left behind, 1 an error, 2 something is left behind, or
 		ValidArgs: migrate.Names(tools.All()),
 		RunE:      func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 	}
-	v.addAllFlag(cmd)
-	v.addFlags(cmd, "Manifests of the tools' objects, instead of those in the cluster; - is standard input")
+	v.AddAllFlag(cmd)
+	v.AddFilenames(cmd, "Manifests of the tools' objects, instead of those in the cluster; - is standard input")
 	cmd.Flags().BoolVar(&v.takeOver, "take-over", false, "Move what the tools keep of sleeping workloads into the ledger; a dry run")
 	cmd.Flags().BoolVar(&v.apply, "apply", false, "With --take-over: write it")
 	cmd.Flags().BoolVar(&v.dryRun, "dry-run", false, "With --take-over: write nothing, which is the default")
@@ -68,7 +70,7 @@ func (v *migrateVerb) run(ctx context.Context, args []string) error {
 		return errors.New("--apply goes with --take-over; without it, apply the printed objects with kubectl apply -f -")
 	case v.apply && v.dryRun:
 		return errors.New("--apply writes and --dry-run does not: give one of them")
-	case v.apply && v.offline():
+	case v.apply && v.Offline():
 		return errors.New("--apply writes to a cluster: leave --offline away")
 	}
 	if v.tools, err = migrate.Pick(tools.All(), args); err != nil {
@@ -89,32 +91,32 @@ func (v *migrateVerb) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return answer(v.printManifests(finding), len(finding.Left) > 0, exitLeft)
+	return factory.Answer(v.PrintManifests(finding), len(finding.Left) > 0, exitLeft)
 }
 
 // read returns the input of the tools, and the world that receives their objects. Without a take-over, only the
 // adapters of this world are used.
 func (v *migrateVerb) read(ctx context.Context) (*migrate.Input, world.Lists, error) {
-	namespace := v.namespace()
-	files := slices.Concat(v.paths, v.world)
+	namespace := v.Namespace()
+	files := slices.Concat(v.Paths, v.World)
 	in := &migrate.Input{Files: len(files) > 0}
 	var m *source.Manifests
 	if in.Files {
 		var err error
-		if m, err = v.files(files, namespace).Read(); err != nil {
+		if m, err = v.Files(files, namespace).Read(); err != nil {
 			return nil, world.Lists{}, err
 		}
 		in.Objects = v.objectsOf(m, namespace)
 	}
-	if v.offline() {
-		w, err := v.files(files, namespace).World(m)
+	if v.Offline() {
+		w, err := v.Files(files, namespace).World(m)
 		if err != nil {
 			return nil, world.Lists{}, err
 		}
 		v.sleeping = in
 		return in, w.Lists, nil
 	}
-	return v.readCluster(ctx, in, v.within())
+	return v.readCluster(ctx, in, v.Within())
 }
 
 // objectsOf returns the objects of files, each with its namespace.
@@ -140,13 +142,13 @@ func (v *migrateVerb) objectsOf(m *source.Manifests, namespace string) []migrate
 
 // readCluster reads the tools' objects from the cluster, unless they come from files. For a take-over it also reads the world.
 func (v *migrateVerb) readCluster(ctx context.Context, in *migrate.Input, namespace string) (*migrate.Input, world.Lists, error) {
-	cluster, err := v.cluster()
+	cluster, err := v.Cluster()
 	if err != nil {
 		return nil, world.Lists{}, err
 	}
-	p := v.startProgress()
-	defer p.done()
-	cluster.Progress = func(what string) { p.doing("reading " + what) }
+	p := v.StartProgress()
+	defer p.Done()
+	cluster.Progress = func(what string) { p.Doing("reading " + what) }
 	lists, err := v.lists(ctx, cluster, namespace)
 	if err != nil {
 		return nil, lists, err
@@ -184,7 +186,7 @@ func (v *migrateVerb) readCluster(ctx context.Context, in *migrate.Input, namesp
 // library's adapters.
 func (v *migrateVerb) lists(ctx context.Context, cluster source.Cluster, namespace string) (world.Lists, error) {
 	if !v.takeOver {
-		w, err := v.files(nil, namespace).World(&source.Manifests{})
+		w, err := v.Files(nil, namespace).World(&source.Manifests{})
 		if err != nil {
 			return world.Lists{}, err
 		}
@@ -194,7 +196,7 @@ func (v *migrateVerb) lists(ctx context.Context, cluster source.Cluster, namespa
 	if err != nil {
 		return world.Lists{}, err
 	}
-	v.showNotes(w)
+	v.ShowNotes(w)
 	return w.Lists, nil
 }
 
@@ -225,16 +227,16 @@ func (v *migrateVerb) runTakeOver(ctx context.Context, lists world.Lists, out *m
 		if err := nameUnapplied(out, lists, slept.Sleepers, found.Items, v.Now()); err != nil {
 			return err
 		}
-		cluster, err := v.cluster()
+		cluster, err := v.Cluster()
 		if err != nil {
 			return err
 		}
-		p := v.startProgress()
-		err = handOver(ctx, cluster, lists, found.Items, func(target string) { p.doing("writing " + target) })
-		p.done()
+		p := v.StartProgress()
+		err = handOver(ctx, cluster, lists, found.Items, func(target string) { p.Doing("writing " + target) })
+		p.Done()
 		if err != nil {
 			return err
 		}
 	}
-	return answer(v.print(found), found.LeavesSomething(), exitLeft)
+	return factory.Answer(v.Print(found), found.LeavesSomething(), exitLeft)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
+
 	"github.com/spf13/cobra"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/override"
@@ -14,12 +16,9 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// fieldManager is the field manager of the plugin's writes.
-const fieldManager = "kubectl-flyball"
-
 // orderVerb is one of the verbs wake, sleep and hold.
 type orderVerb struct {
-	*session
+	*factory.Factory
 	order    override.Order
 	selector string
 	wait     bool
@@ -27,8 +26,8 @@ type orderVerb struct {
 	dryRun   bool
 }
 
-func newWake(s *session) *cobra.Command {
-	v := &orderVerb{session: s, order: override.Order{Effect: v1alpha1.OverrideAwake}}
+func newWake(s *factory.Factory) *cobra.Command {
+	v := &orderVerb{Factory: s, order: override.Order{Effect: v1alpha1.OverrideAwake}}
 	cmd := v.command("wake", "Keep objects, a namespace or a schedule's targets awake for some time, in spite of schedules",
 		`Creates an Override with the effect Awake for objects (KIND/NAME), a namespace (namespace/NAME), all targets of a schedule
 (schedule/NAME), or with -l the objects with these labels, and prints the objects that wake. Schedules yield within their spec.overrides.
@@ -47,8 +46,8 @@ Exit codes: 0 done, 1 an error, or with --wait an object that has a limit or was
 	return cmd
 }
 
-func newSleep(s *session) *cobra.Command {
-	v := &orderVerb{session: s, order: override.Order{Effect: v1alpha1.OverrideAsleep}}
+func newSleep(s *factory.Factory) *cobra.Command {
+	v := &orderVerb{Factory: s, order: override.Order{Effect: v1alpha1.OverrideAsleep}}
 	return v.command("sleep", "Put objects, a namespace or a schedule's targets to sleep for some time",
 		`Creates an Override with the effect Asleep for objects (KIND/NAME), a namespace (namespace/NAME), all targets of a schedule
 (schedule/NAME), or with -l the objects with these labels, and prints the objects that go to sleep. Afterwards Flyball restores the
@@ -61,8 +60,8 @@ Exit codes: 0 done, 1 an error.`,
 			"  kubectl flyball sleep deployment/web --end")
 }
 
-func newHold(s *session) *cobra.Command {
-	v := &orderVerb{session: s, order: override.Order{Effect: v1alpha1.OverrideHold}}
+func newHold(s *factory.Factory) *cobra.Command {
+	v := &orderVerb{Factory: s, order: override.Order{Effect: v1alpha1.OverrideHold}}
 	return v.command("hold", "Hold objects for some time: an autoscaler at its present size, a roll-out, an operator",
 		`Creates an Override with the effect Hold, and prints the fields that change. The adapter of the kind says how: an autoscaler stops
 scaling, a roll-out pauses, an operator leaves its object alone. Afterwards Flyball restores the originals.
@@ -81,7 +80,7 @@ func (v *orderVerb) command(verb, short, long, example string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: verb + " {TARGET... | -l LABELS} {--for 2h | --until INSTANT | --end}", Short: short, Long: long, Example: example,
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
-		ValidArgsFunction: v.completePlaces,
+		ValidArgsFunction: v.CompleteObjects(override.Names),
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&v.selector, "selector", "l", "", "In place of TARGETs: the objects of the namespace with these labels")
@@ -97,11 +96,11 @@ func (v *orderVerb) run(ctx context.Context, args []string) error {
 	if (len(args) > 0) == (v.selector != "") {
 		return errors.New("give TARGETs (KIND/NAME, namespace/NAME or schedule/NAME), or labels with -l, and not both")
 	}
-	v.order.Now, v.order.Zone = v.Now(), v.zone
+	v.order.Now, v.order.Zone = v.Now(), v.Zone
 	if err := v.order.Check(); err != nil {
 		return err
 	}
-	namespace, err := override.Where(args, v.namespace())
+	namespace, err := override.Where(args, v.Namespace())
 	if err != nil {
 		return err
 	}
@@ -109,7 +108,7 @@ func (v *orderVerb) run(ctx context.Context, args []string) error {
 	if slices.ContainsFunc(args, override.ReachesAll) {
 		q.Namespace = ""
 	}
-	w, err := v.load(ctx, q)
+	w, err := v.Load(ctx, q)
 	if err != nil {
 		return v.blindly(ctx, args, namespace, err)
 	}
@@ -128,15 +127,15 @@ func (v *orderVerb) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	v.showNotes(w)
-	if effect.DryRun = v.dryRun || v.offline(); effect.DryRun {
+	v.ShowNotes(w)
+	if effect.DryRun = v.dryRun || v.Offline(); effect.DryRun {
 		return v.show(effect)
 	}
-	cluster, err := v.cluster()
+	cluster, err := v.Cluster()
 	if err != nil {
 		return err
 	}
-	if err := effect.Write(ctx, cluster.Client, fieldManager, nil); err != nil {
+	if err := effect.Write(ctx, cluster.Client, factory.FieldManager, nil); err != nil {
 		return err
 	}
 	if !v.wait {
@@ -147,8 +146,8 @@ func (v *orderVerb) run(ctx context.Context, args []string) error {
 
 // show prints an effect. As YAML it prints the Overrides alone, ready for kubectl create.
 func (v *orderVerb) show(effect *override.Effect) error {
-	if v.format != report.YAML {
-		return v.print(effect)
+	if v.Format != report.YAML {
+		return v.Print(effect)
 	}
 	text, err := effect.Manifest()
 	if err != nil {
@@ -165,7 +164,7 @@ func (v *orderVerb) blindly(ctx context.Context, args []string, namespace string
 	if !errors.As(fault, &missing) || v.dryRun || v.wait || v.order.End || v.selector != "" {
 		return fault
 	}
-	cluster, err := v.cluster()
+	cluster, err := v.Cluster()
 	if err != nil {
 		return err
 	}
@@ -178,10 +177,10 @@ func (v *orderVerb) blindly(ctx context.Context, args []string, namespace string
 		places = append(places, p)
 	}
 	effect := v.order.Blind(places)
-	if err := effect.Write(ctx, cluster.Client, fieldManager, nil); err != nil {
+	if err := effect.Write(ctx, cluster.Client, factory.FieldManager, nil); err != nil {
 		return err
 	}
-	v.noteMissing(missing)
+	v.NoteMissing(missing)
 	return v.show(effect)
 }
 
@@ -189,21 +188,21 @@ func (v *orderVerb) blindly(ctx context.Context, args []string, namespace string
 // ready.
 func (v *orderVerb) await(ctx context.Context, cluster source.Cluster, w *source.World, places []override.Place,
 	effect *override.Effect) error {
-	people := v.format == report.Table || v.format == report.Wide
+	people := v.Format == report.Table || v.Format == report.Wide
 	if people {
-		if err := v.print(effect); err != nil {
+		if err := v.Print(effect); err != nil {
 			return err
 		}
 	}
-	p := v.startProgress()
-	defer p.done()
-	err := effect.Await(ctx, cluster.Client, w, places, v.timeout, p.doing, func(ready string) {
+	p := v.StartProgress()
+	defer p.Done()
+	err := effect.Await(ctx, cluster.Client, w, places, v.timeout, p.Doing, func(ready string) {
 		if people {
-			p.line(v.Out, ready+" is ready")
+			p.Line(v.Out, ready+" is ready")
 		}
 	})
 	if people {
 		return err
 	}
-	return errors.Join(v.print(effect), err)
+	return errors.Join(v.Print(effect), err)
 }

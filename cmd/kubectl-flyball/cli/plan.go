@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
+
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -23,15 +25,15 @@ import (
 const exitChanges = 2
 
 type planVerb struct {
-	*session
-	manifests
+	*factory.Factory
+	factory.Manifests
 	from, span string
 	selector   string
 	remove     bool
 }
 
-func newPlan(s *session) *cobra.Command {
-	v := &planVerb{session: s}
+func newPlan(s *factory.Factory) *cobra.Command {
+	v := &planVerb{Factory: s}
 	cmd := &cobra.Command{
 		Use:   "plan [KIND/NAME...]",
 		Short: "List every write before it happens, and the savings of the policies",
@@ -53,11 +55,11 @@ difference is shown.
 Exit codes: 0 nothing changes, 1 an error, 2 something changes.`,
 		Example: "  kubectl flyball plan --for 7d\n  kubectl flyball plan -A -f schedule.yaml\n  kubectl flyball plan --offline " +
 			"manifests/ -f schedule.yaml",
-		ValidArgsFunction: s.completeTargets,
+		ValidArgsFunction: s.CompleteObject(nil),
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 	}
-	v.addAllFlag(cmd)
-	v.addFlags(cmd, "Policies and adapters to plan with, as if they were applied")
+	v.AddAllFlag(cmd)
+	v.AddFilenames(cmd, "Policies and adapters to plan with, as if they were applied")
 	cmd.Flags().BoolVar(&v.remove, "delete", false, "The policies and adapters of -f are deleted instead")
 	cmd.Flags().StringVar(&v.from, "from", "now", "Instant to begin at")
 	cmd.Flags().StringVar(&v.span, "for", "7d", "How long: a span such as 12h or 7d")
@@ -69,18 +71,18 @@ func (v *planVerb) run(ctx context.Context, args []string) error {
 	if _, err := v.options(); err != nil {
 		return err
 	}
-	if v.remove && len(v.paths) == 0 {
+	if v.remove && len(v.Paths) == 0 {
 		return errors.New("--delete needs the manifests of the objects to delete")
 	}
-	namespace := v.namespace()
-	edit, err := v.files(v.paths, namespace).Read()
+	namespace := v.Namespace()
+	edit, err := v.Files(v.Paths, namespace).Read()
 	if err != nil {
 		return err
 	}
-	if len(v.paths) > 0 && !edit.Edits() {
-		return fmt.Errorf("there is no policy, calendar or adapter in %s, so there is nothing to plan with", strings.Join(v.paths, ", "))
+	if len(v.Paths) > 0 && !edit.Edits() {
+		return fmt.Errorf("there is no policy, calendar or adapter in %s, so there is nothing to plan with", strings.Join(v.Paths, ", "))
 	}
-	w, err := v.load(ctx, source.Query{Namespace: v.within(), Also: edit.Adapters})
+	w, err := v.Load(ctx, source.Query{Namespace: v.Within(), Also: edit.Adapters})
 	if err != nil {
 		return err
 	}
@@ -91,20 +93,20 @@ func (v *planVerb) run(ctx context.Context, args []string) error {
 	if o.Keep, err = v.keep(w, args, namespace, o.From); err != nil {
 		return err
 	}
-	p := v.startProgress()
-	o.Progress = func(at time.Time) { p.doing("planning " + at.In(v.zone).Format(time.DateOnly)) }
+	p := v.StartProgress()
+	o.Progress = func(at time.Time) { p.Doing("planning " + at.In(v.Zone).Format(time.DateOnly)) }
 	found, err := v.plan(ctx, w, edit, o)
-	p.done()
+	p.Done()
 	if err != nil {
 		return err
 	}
-	return answer(v.print(found), len(found.Changes) > 0, exitChanges)
+	return factory.Answer(v.Print(found), len(found.Changes) > 0, exitChanges)
 }
 
 func (v *planVerb) options() (plan.Options, error) {
-	o := plan.Options{Zone: v.zone, Now: v.Now()}
+	o := plan.Options{Zone: v.Zone, Now: v.Now()}
 	var err error
-	o.From, o.To, err = v.between(v.from, v.span)
+	o.From, o.To, err = v.Between(v.from, v.span)
 	return o, err
 }
 

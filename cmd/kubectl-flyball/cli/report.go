@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"time"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
+
 	"github.com/spf13/cobra"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
-	"flyball.dev/flyball/engine/savings"
 	"flyball.dev/flyball/engine/timeline"
 )
 
@@ -18,13 +19,13 @@ import (
 const html = "html"
 
 type reportVerb struct {
-	*session
-	rateFlags
+	*factory.Factory
+	factory.Rates
 	from, span string
 }
 
-func newReport(s *session) *cobra.Command {
-	v := &reportVerb{session: s}
+func newReport(s *factory.Factory) *cobra.Command {
+	v := &reportVerb{Factory: s}
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Sum up the week, the savings, the freezes and the problems; -o html writes a page for a mail or a wiki",
@@ -37,13 +38,13 @@ The past is shown as far as ledgers know the past. The future is the simulation 
 		Example: "  kubectl flyball report -A -o html > week.html\n  kubectl flyball report --offline manifests/ --from 2037-05-11T00:00\n" +
 			"  kubectl flyball report -A --price cpu=0.031,memory=0.004,currency=EUR --co2 cpu=4.6,memory=0.4",
 		Args:        cobra.NoArgs,
-		Annotations: map[string]string{moreFormats: html},
+		Annotations: map[string]string{factory.MoreFormats: html},
 		RunE:        func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },
 	}
-	v.addAllFlag(cmd)
+	v.AddAllFlag(cmd)
 	cmd.Flags().StringVar(&v.from, "from", "", "Instant to begin at (default: the last midnight)")
 	cmd.Flags().StringVar(&v.span, "for", "", "How long: a span such as 24h or 7d (default: seven days of the calendar)")
-	v.addRates(cmd)
+	v.AddRates(cmd)
 	return cmd
 }
 
@@ -51,7 +52,7 @@ func (v *reportVerb) run(ctx context.Context) error {
 	if _, err := v.options(); err != nil {
 		return err
 	}
-	w, err := v.load(ctx, source.Query{Namespace: v.within()})
+	w, err := v.Load(ctx, source.Query{Namespace: v.Within()})
 	if err != nil {
 		return err
 	}
@@ -63,27 +64,10 @@ func (v *reportVerb) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if v.output == html {
+	if v.Output == html {
 		return found.HTML(v.Out)
 	}
-	return v.print(found)
-}
-
-// rateFlags are the flags with the price and the CO2 of saved resources.
-type rateFlags struct{ price, co2 string }
-
-func (f *rateFlags) addRates(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.price, "price", "",
-		"Show savings as money, by the price of a CPU core hour and of a GiB hour of memory: cpu=0.031,memory=0.004,currency=EUR")
-	cmd.Flags().StringVar(&f.co2, "co2", "", "Show savings as CO2, by the grams of a CPU core hour and of a GiB hour: cpu=4.6,memory=0.4")
-}
-
-func (f *rateFlags) rates() (savings.Rates, error) {
-	rates, err := savings.ParseRates(f.price, f.co2)
-	if err != nil {
-		return rates, fmt.Errorf("--price and --co2: %w", err)
-	}
-	return rates, nil
+	return v.Print(found)
 }
 
 // freezesFor is the length of the time whose freezes a report lists.
@@ -91,17 +75,17 @@ const freezesFor = 90 * 24 * time.Hour
 
 func (v *reportVerb) options() (page.Options, error) {
 	now := v.Now().Truncate(time.Second)
-	o := page.Options{Now: now, From: timeline.Midnight(now, 0, v.zone), Zone: v.zone, Namespace: v.within(), Live: !v.offline()}
+	o := page.Options{Now: now, From: timeline.Midnight(now, 0, v.Zone), Zone: v.Zone, Namespace: v.Within(), Live: !v.Offline()}
 	var err error
-	if o.Rates, err = v.rates(); err != nil {
+	if o.Rates, err = v.ParseRates(); err != nil {
 		return o, err
 	}
 	if v.from != "" {
-		if o.From, err = v.at("from", v.from); err != nil {
+		if o.From, err = v.At("from", v.from); err != nil {
 			return o, err
 		}
 	}
-	o.To = o.From.In(v.zone).AddDate(0, 0, 7)
+	o.To = o.From.In(v.Zone).AddDate(0, 0, 7)
 	if v.span != "" {
 		d, err := instant.Span(v.span)
 		if err != nil {

@@ -5,60 +5,35 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/adapter"
+	"flyball.dev/flyball/cmd/kubectl-flyball/doctor"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
+	"flyball.dev/flyball/cmd/kubectl-flyball/pause"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
-	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/syntax"
 	"flyball.dev/flyball/cmd/version"
 )
 
-// These exit codes are common to all verbs. The help of a verb lists further codes.
-const (
-	exitOK    = 0
-	exitError = 1
-)
-
-// failsUndecided is the annotation of verbs whose errors end with exitUndecided instead of exitError.
-const failsUndecided = "fails-undecided"
-
-// moreFormats is the annotation of verbs with an output format of their own.
-const moreFormats = "more-formats"
-
-// exit is an error with an exit code. If it has no cause, the answer is already printed completely, so no error is
-// printed.
-type exit struct {
-	code  int
-	cause error
-}
-
-func (e exit) Error() string {
-	if e.cause == nil {
-		return fmt.Sprintf("exit code %d", e.code)
-	}
-	return e.cause.Error()
-}
-
-func (e exit) Unwrap() error { return e.cause }
-
 // Run runs a command line and returns the exit code.
-func Run(ctx context.Context, args []string, env Env) int {
+func Run(ctx context.Context, args []string, env factory.Env) int {
 	root := New(env)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
-		return exitOK
+		return factory.ExitOK
 	}
-	code := exitError
-	if cmd.Annotations[failsUndecided] != "" {
-		code = exitUndecided
+	code := factory.ExitError
+	if own, err := strconv.Atoi(cmd.Annotations[factory.FailsWith]); err == nil {
+		code = own
 	}
-	var e exit
+	var e factory.Exit
 	if errors.As(err, &e) {
-		code = e.code
-		if e.cause == nil {
+		code = e.Code
+		if e.Cause == nil {
 			return code
 		}
 	}
@@ -83,8 +58,7 @@ right that is missing. With --offline DIR they work from manifests alone.
 Exit codes: 0 success, 1 an error. plan, can-i, migrate and suggest have more; see their help.`
 
 // New returns the root command.
-func New(env Env) *cobra.Command {
-	s := &session{Env: env, config: newConnection(env.ErrOut)}
+func New(env factory.Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "kubectl-flyball",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl flyball"},
@@ -92,39 +66,27 @@ func New(env Env) *cobra.Command {
 		Long:          longRoot,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return s.complete(cmd.Annotations[moreFormats])
-		},
 	}
-	root.SetFlagErrorFunc(syntax.FlagError)
+	root.SetFlagErrorFunc(factory.FlagError)
 	root.Version = version.String()
 	root.SetVersionTemplate("kubectl flyball {{.Version}}\n")
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
 	root.SetErr(env.ErrOut)
-	flags := root.PersistentFlags()
-	s.config.addFlags(flags)
-	flags.Lookup("cache-dir").DefValue = "$HOME/.kube/cache" // so that the help is the same on every machine
-	flags.StringVarP(&s.output, "output", "o", string(report.Table), "Output format: table, wide, json, yaml or name")
-	flags.StringVar(&s.zoneName, "time-zone", "", "IANA time zone in which local times are read and instants shown (default: this machine's)")
-	flags.StringVar(&s.flyballNamespace, "flyball-namespace", source.DefaultNamespace, "Namespace in which Flyball runs")
-	flags.StringSliceVar(&s.world, "offline", nil,
-		"Ask no cluster: work from these files and directories of manifests (- is standard input) and the adapters that come with Flyball")
-	_ = root.MarkPersistentFlagFilename("offline", "yaml", "yml", "json")
-	flags.BoolVar(&s.noColor, "no-color", false, "No colours; the environment variable NO_COLOR does the same")
-	for _, verb := range []func(*session) *cobra.Command{
+	f := factory.New(env, root)
+	for _, verb := range []func(*factory.Factory) *cobra.Command{
 		newStatus, newExplain, newPlan, newReport, newUI, newCanI, newFreezes, newWake, newSleep, newHold,
-		newPause, newExcept,
-		newAdapter, newMigrate, newSuggest, newDoctor, newVersion,
+		pause.New, newExcept,
+		adapter.New, newMigrate, newSuggest, doctor.New, doctor.NewVersion,
 	} {
-		root.AddCommand(verb(s))
+		root.AddCommand(verb(f))
 	}
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	root.SetUsageTemplate(usageTemplate(root.UsageTemplate()))
-	syntax.Explain(root)
-	syntax.Below(root)
-	s.suggestions().Flags(root)
+	factory.ExplainUsage(root)
+	factory.AppendReference(root)
+	f.CompleteFlags(root)
 	return root
 }
 

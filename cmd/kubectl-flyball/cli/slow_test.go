@@ -8,6 +8,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 )
 
 // TestNowIsNotThePast checks that a slow read of the cluster does not turn now into an instant of the past. An answer
@@ -16,7 +17,7 @@ func TestNowIsNotThePast(t *testing.T) {
 	for _, args := range [][]string{{"explain", "deployment/web"}, {"explain", "schedule/office-hours"}, {"plan", "--for", "1d"}} {
 		var out bytes.Buffer
 		clock := now
-		env := cli.Env{IOStreams: genericiooptions.IOStreams{Out: &out, ErrOut: &out}, Now: func() time.Time {
+		env := factory.Env{IOStreams: genericiooptions.IOStreams{Out: &out, ErrOut: &out}, Now: func() time.Time {
 			clock = clock.Add(3 * time.Second)
 			return clock
 		}}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
+
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -16,7 +18,7 @@ import (
 )
 
 type statusVerb struct {
-	*session
+	*factory.Factory
 	selector               string
 	when                   string
 	watch, targets, asleep bool
@@ -24,8 +26,8 @@ type statusVerb struct {
 	judged map[workload.Policy]int32
 }
 
-func newStatus(s *session) *cobra.Command {
-	v := &statusVerb{session: s}
+func newStatus(s *factory.Factory) *cobra.Command {
+	v := &statusVerb{Factory: s}
 	cmd := &cobra.Command{
 		Use:   "status [--targets [POLICY]]",
 		Short: "List every policy with its state, begin, end, targets and faults; --targets lists the targets",
@@ -40,15 +42,15 @@ are the objects with judged changes.`,
 		Example: "  kubectl flyball status -A\n  kubectl flyball status --watch\n  kubectl flyball status --offline manifests/\n" +
 			"  kubectl flyball status --targets --asleep -A\n  kubectl flyball status --targets schedule/nights",
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: s.completePolicies,
+		ValidArgsFunction: s.CompletePolicies(),
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 	}
-	v.addAllFlag(cmd)
+	v.AddAllFlag(cmd)
 	cmd.Flags().BoolVar(&v.targets, "targets", false, "List targets in place of policies")
 	cmd.Flags().BoolVar(&v.asleep, "asleep", false, "With --targets: only those that sleep")
 	cmd.Flags().StringVarP(&v.selector, "selector", "l", "", "Only policies, or with --targets only targets, with these labels")
 	cmd.Flags().StringVar(&v.when, "at", "now", "Instant to look at, with the objects as they are now")
-	v.addWatchFlag(cmd, &v.watch)
+	v.AddWatchFlag(cmd, &v.watch)
 	return cmd
 }
 
@@ -60,7 +62,7 @@ func (v *statusVerb) run(ctx context.Context, args []string) error {
 	case !v.targets && (len(args) > 0 || v.asleep):
 		return errors.New("POLICY and --asleep go with --targets; kubectl flyball explain explains one policy")
 	}
-	return v.redraw(ctx, v.watch, func() error {
+	return v.Redraw(ctx, v.watch, func() error {
 		if v.targets {
 			return v.listTargets(ctx, selector, args)
 		}
@@ -70,12 +72,12 @@ func (v *statusVerb) run(ctx context.Context, args []string) error {
 
 // listTargets prints the targets of the policies, or of the named one.
 func (v *statusVerb) listTargets(ctx context.Context, selector labels.Selector, args []string) error {
-	o := targets.Options{Asleep: v.asleep, Zone: v.zone, Keep: func(obj *workload.Object) bool { return selector.Matches(obj.Labels) }}
+	o := targets.Options{Asleep: v.asleep, Zone: v.Zone, Keep: func(obj *workload.Object) bool { return selector.Matches(obj.Labels) }}
 	var err error
-	if o.At, err = v.at("at", v.when); err != nil {
+	if o.At, err = v.At("at", v.when); err != nil {
 		return err
 	}
-	w, err := v.load(ctx, source.Query{Namespace: v.within()})
+	w, err := v.Load(ctx, source.Query{Namespace: v.Within()})
 	if err != nil {
 		return err
 	}
@@ -84,7 +86,7 @@ func (v *statusVerb) listTargets(ctx context.Context, selector labels.Selector, 
 		return err
 	}
 	if len(args) == 1 {
-		if o.Policy, err = w.FindPolicy(args[0], v.namespace()); err != nil {
+		if o.Policy, err = w.FindPolicy(args[0], v.Namespace()); err != nil {
 			return err
 		}
 		if p := memory.Find(o.Policy); p == nil || p.IsBroken() {
@@ -92,23 +94,23 @@ func (v *statusVerb) listTargets(ctx context.Context, selector labels.Selector, 
 		}
 	}
 	if v.last() {
-		v.showNotes(w)
+		v.ShowNotes(w)
 	}
-	return v.print(targets.Of(memory, o))
+	return v.Print(targets.Of(memory, o))
 }
 
 // listPolicies prints the policies.
 func (v *statusVerb) listPolicies(ctx context.Context, selector labels.Selector) error {
-	at, err := v.at("at", v.when)
+	at, err := v.At("at", v.when)
 	if err != nil {
 		return err
 	}
-	w, err := v.load(ctx, source.Query{Namespace: v.within(), PoliciesOnly: !v.offline(), Judged: v.judged == nil})
+	w, err := v.Load(ctx, source.Query{Namespace: v.Within(), PoliciesOnly: !v.Offline(), Judged: v.judged == nil})
 	if err != nil {
 		return err
 	}
 	if v.last() {
-		v.showNotes(w)
+		v.ShowNotes(w)
 	}
 	memory, err := w.Memory()
 	if err != nil {
@@ -117,7 +119,7 @@ func (v *statusVerb) listPolicies(ctx context.Context, selector labels.Selector)
 	if v.judged == nil {
 		v.judged = overview.CountJudged(memory, w.CountsJudged)
 	}
-	o := overview.Options{At: at, Zone: v.zone, Live: !v.offline(), Judged: v.judged, Namespace: v.within(),
+	o := overview.Options{At: at, Zone: v.Zone, Live: !v.Offline(), Judged: v.judged, Namespace: v.Within(),
 		Keep: func(l map[string]string) bool { return selector.Matches(labels.Set(l)) },
 		Unread: func(p *world.Policy) string {
 			if w.HidesCalendarsOf(p) {
@@ -125,7 +127,7 @@ func (v *statusVerb) listPolicies(ctx context.Context, selector labels.Selector)
 			}
 			return ""
 		}}
-	return v.print(overview.Of(memory, o))
+	return v.Print(overview.Of(memory, o))
 }
 
 // last reports whether the list is printed only once. With --watch it is false, and the notes are left out, because each

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
+
 	"github.com/spf13/cobra"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/recommend"
@@ -15,25 +17,25 @@ import (
 const exitTooLittle = 2
 
 // newRequests returns the verb suggest requests.
-func newRequests(s *session) *cobra.Command {
+func newRequests(s *factory.Factory) *cobra.Command {
 	return recommend.New(recommend.Env{
-		IOStreams: s.IOStreams, Now: s.Now, Load: s.around, Print: s.print, Complete: s.completeTargets,
-		TooLittle: exit{exitTooLittle, recommend.ErrTooLittle},
-		Zone:      &s.zone, Progress: func() (func(string), func()) { p := s.startProgress(); return p.doing, p.done },
+		IOStreams: s.IOStreams, Now: s.Now, Load: s.Around, Print: s.Print, Complete: s.CompleteObject(nil),
+		TooLittle: factory.Exit{Code: exitTooLittle, Cause: recommend.ErrTooLittle},
+		Zone:      &s.Zone, Progress: func() (func(string), func()) { p := s.StartProgress(); return p.Doing, p.Done },
 	})
 }
 
 // newSuggest returns the verb suggest.
-func newSuggest(s *session) *cobra.Command {
+func newSuggest(s *factory.Factory) *cobra.Command {
 	cmd := suggest.New(suggest.Env{
-		IOStreams: s.IOStreams, Now: s.Now, Load: s.around, Print: s.printManifests, Complete: s.completeTargets,
-		Refused: func(err error) error { return exit{exitTooLittle, err} },
-		Zone:    &s.zone, Progress: func() (func(string), func()) { p := s.startProgress(); return p.doing, p.done },
+		IOStreams: s.IOStreams, Now: s.Now, Load: s.Around, Print: s.PrintManifests, Complete: s.CompleteObject(nil),
+		Refused: func(err error) error { return factory.Exit{Code: exitTooLittle, Cause: err} },
+		Zone:    &s.Zone, Progress: func() (func(string), func()) { p := s.StartProgress(); return p.Doing, p.Done },
 		Checkpoint: func(ctx context.Context, target source.Target) (*v1alpha1.UsageCheckpoint, error) {
-			if s.offline() {
-				return s.files(s.world, target.Namespace).Checkpoint(target.Ref)
+			if s.Offline() {
+				return s.Files(s.World, target.Namespace).Checkpoint(target.Ref)
 			}
-			cluster, err := s.cluster()
+			cluster, err := s.Cluster()
 			if err != nil {
 				return nil, err
 			}

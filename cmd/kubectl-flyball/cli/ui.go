@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"time"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
+
 	"github.com/spf13/cobra"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/history"
@@ -21,20 +23,21 @@ import (
 )
 
 type uiVerb struct {
-	*session
-	rateFlags
+	*factory.Factory
+	factory.Rates
 	history   history.Flags
 	port      uint16
 	noBrowser bool
 	readOnly  bool
 }
 
-func newUI(s *session) *cobra.Command {
-	v := &uiVerb{session: s}
+func newUI(s *factory.Factory) *cobra.Command {
+	v := &uiVerb{Factory: s}
 	cmd := &cobra.Command{
 		Use:   "ui",
 		Short: "Show the week, policies, freezes, savings, tuning and health as pages in the browser",
-		Long: `Starts a server on this machine's loopback address and opens the browser. Pages show the week of each target, the story of one target,
+		Long: "Starts a server on this machine's loopback address and opens the browser. Pages show the week of " +
+			`each target, the story of one target,
 policies, freezes, savings, recommendations and checks, and preview a change of a policy. They offer the actions of wake, sleep, except,
 pause and resume that you have the right to take; each shows its effect and its command, and is taken once you confirm it.
 With --prometheus or --usage, the page Tuning recommends requests for a target. Ctrl-C ends the server.
@@ -43,10 +46,10 @@ The server reads and writes with your rights and names those that are missing. I
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },
 	}
-	v.addAllFlag(cmd)
+	v.AddAllFlag(cmd)
 	cmd.Flags().Uint16Var(&v.port, "port", 0, "Port of the loopback address; 0 takes a free one")
 	cmd.Flags().BoolVar(&v.noBrowser, "no-browser", false, "Print the address, and open no browser")
-	v.addRates(cmd)
+	v.AddRates(cmd)
 	v.history.Add(cmd, "5m")
 	_ = cmd.Flags().MarkHidden("pods") // of one target only
 	cmd.Flags().BoolVar(&v.readOnly, "read-only", false, "Offer no action, and refuse all")
@@ -55,18 +58,18 @@ The server reads and writes with your rights and names those that are missing. I
 }
 
 func (v *uiVerb) run(ctx context.Context) error {
-	rates, err := v.rates()
+	rates, err := v.ParseRates()
 	if err != nil {
 		return err
 	}
 	if err := v.checkHistory(); err != nil {
 		return err
 	}
-	namespace := v.within()
+	namespace := v.Within()
 	load := func(ctx context.Context) (*source.World, error) {
-		return v.read(ctx, source.Query{Namespace: namespace})
+		return v.Read(ctx, source.Query{Namespace: namespace})
 	}
-	if _, err := v.load(ctx, source.Query{Namespace: namespace}); err != nil {
+	if _, err := v.Load(ctx, source.Query{Namespace: namespace}); err != nil {
 		return err // a faulty world is an error before a browser opens
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(v.port))))
@@ -74,10 +77,10 @@ func (v *uiVerb) run(ctx context.Context) error {
 		return fmt.Errorf("listen on the loopback address: %w; choose another --port", err)
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	o := serve.Options{Load: load, User: v.user, Now: v.Now, Zone: v.zone, Namespace: namespace, FlyballNamespace: v.flyballNamespace,
-		Live: !v.offline(), Manager: fieldManager, Rates: rates, ClusterName: v.clusterName()}
-	if !v.offline() && !v.readOnly {
-		o.Cluster = v.cluster
+	o := serve.Options{Load: load, User: v.User, Now: v.Now, Zone: v.Zone, Namespace: namespace, FlyballNamespace: v.FlyballNamespace,
+		Live: !v.Offline(), Manager: factory.FieldManager, Rates: rates, ClusterName: v.ClusterName()}
+	if !v.Offline() && !v.readOnly {
+		o.Cluster = v.Cluster
 	}
 	if v.hasHistory() {
 		o.Recommend = func(ctx context.Context, w *source.World, target source.Target, zone *time.Location) (*recommend.Result, error) {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 )
 
 // TestUI opens the printed address, sees the week, and ends the server.
@@ -25,7 +26,7 @@ func TestUI(t *testing.T) {
 	code := make(chan int, 1)
 	go func() {
 		args := append([]string{"ui", "--no-browser", "--time-zone=Europe/Berlin"}, strings.Fields(demo)...)
-		code <- cli.Run(ctx, args, cli.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: write, ErrOut: &errOut},
+		code <- cli.Run(ctx, args, factory.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: write, ErrOut: &errOut},
 			Now: func() time.Time { return now }})
 		_ = write.Close()
 	}()

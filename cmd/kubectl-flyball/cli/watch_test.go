@@ -12,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 )
 
 // lists receives each printed list of a verb with --watch.
@@ -79,7 +80,7 @@ func watching(t *testing.T, verb, texts, want []string) {
 	var errOut strings.Builder
 	go func() {
 		code <- cli.Run(ctx, append(verb, "-w", "--offline", file, "-n", "shop", "--time-zone=UTC"),
-			cli.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: &errOut},
+			factory.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: &errOut},
 				Now: func() time.Time { return now }})
 	}()
 	for i, part := range want {

@@ -69,9 +69,9 @@ func (c *Checkup) Skip(name, why string) {
 	c.Checks = append(c.Checks, Check{name, NotChecked, []string{why}})
 }
 
-// Options describe a world. Live is true if a manager works on the world. Whole is true if the world has all
+// Input describes a world. Live is true if a manager works on the world. Whole is true if the world has all
 // namespaces.
-type Options struct {
+type Input struct {
 	Live, Whole bool
 	// Now is the instant from which Flyball's next writes are simulated.
 	Now time.Time
@@ -80,7 +80,7 @@ type Options struct {
 }
 
 // Of checks a world and returns the results.
-func Of(w *source.World, o Options) (*Checkup, error) {
+func Of(w *source.World, o Input) (*Checkup, error) {
 	c := &Checkup{}
 	if !w.DryRunAt.IsZero() {
 		c.Add("dry run", "the manager runs with --dry-run: it writes nothing, and all answers say what would be", nil)
@@ -109,7 +109,7 @@ func Of(w *source.World, o Options) (*Checkup, error) {
 	return c, c.gitops(memory, o.Tools, o.Now)
 }
 
-func (c *Checkup) adapters(w *source.World, o Options) {
+func (c *Checkup) adapters(w *source.World, o Input) {
 	findings := slices.Clone(w.LeftAside)
 	for _, a := range w.Adapters {
 		if slices.Contains(w.Absent, schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}) {
@@ -147,7 +147,7 @@ func deletionOf(a *v1alpha1.Adapter, blocked string) string {
 		"patch adapters.flyball.dev %[1]s --type=merge --patch='{\"metadata\":{\"finalizers\":null}}'", a.Name)
 }
 
-func (c *Checkup) policies(w *source.World, memory *world.Memory, o Options) {
+func (c *Checkup) policies(w *source.World, memory *world.Memory, o Input) {
 	var findings []string
 	n := 0
 	memory.Policies(func(p *world.Policy) bool {

@@ -31,7 +31,7 @@ func TestAdaptersLeftBehind(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := &Checkup{}
-			c.adapters(w, Options{Live: true})
+			c.adapters(w, Input{Live: true})
 			said := strings.Join(c.Checks[0].Details, "\n")
 			if command == "" && strings.Contains(said, "presses.example.com") || !strings.Contains(said, command) {
 				t.Errorf("got %q, want the command %q", said, command)
@@ -93,7 +93,7 @@ func TestAdapterBlockedInDeletion(t *testing.T) {
 				w.Blocked = map[string]string{"presses.example.com": "the adapter presses.example.com is not ready (Authorized): " + c[2]}
 			}
 			checkup := &Checkup{}
-			checkup.adapters(w, Options{Live: true})
+			checkup.adapters(w, Input{Live: true})
 			said := strings.Join(checkup.Checks[0].Details, "\n")
 			if !strings.Contains(said, c[2]) || !strings.Contains(said, "being deleted") || strings.Contains(said, "kubectl patch") {
 				t.Errorf("got %q, want the reason %q without a command", said, c[2])
@@ -121,7 +121,7 @@ func TestNewObjectsAreNoProblem(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.Note("Schedule/shop/odd cannot be read")
-		c, o := &Checkup{}, Options{Live: true, Now: time.Date(2037, 1, 1, 12, 0, 0, 0, time.UTC).Add(after)}
+		c, o := &Checkup{}, Input{Live: true, Now: time.Date(2037, 1, 1, 12, 0, 0, 0, time.UTC).Add(after)}
 		c.adapters(w, o)
 		c.policies(w, memory, o)
 		for i, want := range []string{"the adapter presses.example.com: is it running?", "Schedule/shop/nights: is it running?"} {
@@ -179,7 +179,7 @@ func TestAMissingCalendarOfAFreezeIsAProblem(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := &Checkup{}
-		c.policies(w, memory, Options{})
+		c.policies(w, memory, Input{})
 		if said := strings.Join(c.Checks[0].Details, "\n"); hidden == strings.Contains(said, want) || hidden != c.Healthy() {
 			t.Errorf("hidden is %v: %q", hidden, said)
 		}

@@ -26,7 +26,7 @@ func TestDemandWithoutAnswerIsFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := &Checkup{}
-		c.policies(w, memory, Options{Live: true, Now: time.Date(2037, 1, 1, 0, 0, 0, 0, time.UTC)})
+		c.policies(w, memory, Input{Live: true, Now: time.Date(2037, 1, 1, 0, 0, 0, 0, time.UTC)})
 		if said := strings.Join(c.Checks[0].Details, "\n"); said != want {
 			t.Errorf("%s: got %q, want %q", ready, said, want)
 		}

@@ -3,46 +3,29 @@ package doctor
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 	"flyball.dev/flyball/cmd/kubectl-flyball/history"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/version"
-	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// Env are the inputs from the command. The values behind pointers are valid once the flags are parsed.
-type Env struct {
-	// Now is the clock.
-	Now func() time.Time
-	// Offline reports whether no cluster is used. All is true if all namespaces are checked.
-	Offline func() bool
-	All     *bool
-	// FlyballNamespace is the namespace that Flyball runs in. Namespace returns the namespace to check.
-	FlyballNamespace *string
-	Namespace        func() string
-	// Config returns the configuration of the connection to the cluster. Cluster returns the reader of the cluster.
-	Config  func() (*rest.Config, error)
-	Cluster func() (source.Cluster, error)
-	// Load reads the world from the cluster. If the session is offline, it reads files.
-	Load func(ctx context.Context) (*source.World, error)
-	// Print writes a finding.
-	Print func(report.Finding) error
-	// Ill is the error of the verb if a check found a problem.
-	Ill error
+// Options are the flags of doctor.
+type Options struct {
+	*factory.Factory
+	asked history.Server
+
+	namespace string
 }
 
 // New returns the verb doctor.
-func New(s Env) *cobra.Command {
-	var asked history.Server
-	cmd := &cobra.Command{
+func New(f *factory.Factory) *cobra.Command {
+	o := &Options{Factory: f}
+	cmd := factory.Command(o, &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the installation: manager, webhook, adapters, policies, ledgers, rivals, and GitOps tools",
 		Long: `Checks the installation: whether the manager runs and the webhook answers with a lasting certificate, adapters that are not ready,
@@ -64,25 +47,34 @@ Parts without a right to read are named and count neither as good nor as bad.
 Exit codes: 0 no problem, 1 a problem, or an error.`,
 		Example: "  kubectl flyball doctor -A\n  kubectl flyball doctor --offline manifests/",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return s.examine(cmd.Context(), asked) },
-	}
-	asked.Add(cmd, "ask for the demand of schedules with idle")
+	})
+	o.AddAllFlag(cmd)
+	o.asked.Add(cmd, "ask for the demand of schedules with idle")
 	return cmd
 }
 
-func (s Env) examine(ctx context.Context, asked history.Server) error {
-	namespace := s.Namespace()
-	w, err := s.Load(ctx)
+// Complete implements factory.Verb.
+func (o *Options) Complete([]string) error {
+	o.namespace = o.Namespace()
+	return nil
+}
+
+// Validate implements factory.Verb.
+func (o *Options) Validate() error { return nil }
+
+// Run checks the installation. It prints no note about missing rights, because one of the checks reports them.
+func (o *Options) Run(ctx context.Context) error {
+	w, err := o.Read(ctx, source.Query{Namespace: o.Within()})
 	if err != nil {
 		return err
 	}
-	o := Options{Live: !s.Offline(), Whole: *s.All || s.Offline(), Now: s.Now()}
-	if o.Live {
-		if o.Tools, err = s.gitOps(ctx); err != nil {
+	in := Input{Live: !o.Offline(), Whole: o.All || o.Offline(), Now: o.Now()}
+	if in.Live {
+		if in.Tools, err = o.gitOps(ctx); err != nil {
 			return err
 		}
 	}
-	found, err := Of(w, o)
+	found, err := Of(w, in)
 	if err != nil {
 		return err
 	}
@@ -90,23 +82,20 @@ func (s Env) examine(ctx context.Context, asked history.Server) error {
 	if err != nil {
 		return err
 	}
-	if err := found.Demands(ctx, memory, asked); err != nil {
+	if err := found.Demands(ctx, memory, o.asked); err != nil {
 		return err
 	}
-	if !s.Offline() {
-		if err := s.live(ctx, found, w, namespace); err != nil {
+	if in.Live {
+		if err := o.live(ctx, found, w); err != nil {
 			return err
 		}
 	}
-	if err := s.Print(found); err != nil || found.Healthy() {
-		return err
-	}
-	return s.Ill
+	return factory.Answer(o.Print(found), !found.Healthy(), factory.ExitError)
 }
 
 // gitOps reads the objects of GitOps tools in all namespaces, and the settings of Argo CD.
-func (s Env) gitOps(ctx context.Context) (tools GitOps, err error) {
-	cluster, err := s.Cluster()
+func (o *Options) gitOps(ctx context.Context) (tools GitOps, err error) {
+	cluster, err := o.Cluster()
 	if err != nil {
 		return tools, err
 	}
@@ -147,8 +136,8 @@ func settingsOf(ctx context.Context, cluster source.Cluster, namespace string) S
 	return Settings{ConfigMap: raw}
 }
 
-func (s Env) live(ctx context.Context, found *Checkup, w *source.World, namespace string) error {
-	config, err := s.Config()
+func (o *Options) live(ctx context.Context, found *Checkup, w *source.World) error {
+	config, err := o.RestConfig()
 	if err != nil {
 		return err
 	}
@@ -156,36 +145,10 @@ func (s Env) live(ctx context.Context, found *Checkup, w *source.World, namespac
 	if err != nil {
 		return err
 	}
-	cluster, err := s.Cluster()
+	cluster, err := o.Cluster()
 	if err != nil {
 		return err
 	}
-	found.Live(ctx, clients, cluster.Client, *s.FlyballNamespace, namespace, s.Now())
-	return found.FirstNight(ctx, clients, w, *s.All)
-}
-
-// NewVersion returns the verb version.
-func NewVersion(s Env) *cobra.Command {
-	client := false
-	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Print the versions of this plugin, of the manager and of the API, and warn of skew",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			own, _ := version.Get()
-			v := Versions{Client: own, ClientAPI: v1alpha1.GroupVersion.String()}
-			if !client && !s.Offline() {
-				config, err := s.Config()
-				if err != nil {
-					return err
-				}
-				if err := v.Ask(cmd.Context(), config, *s.FlyballNamespace); err != nil {
-					return err
-				}
-			}
-			return s.Print(v)
-		},
-	}
-	cmd.Flags().BoolVar(&client, "client", false, "Only the version of this plugin; ask no cluster")
-	return cmd
+	found.Live(ctx, clients, cluster.Client, o.FlyballNamespace, o.namespace, o.Now())
+	return found.FirstNight(ctx, clients, w, o.All)
 }

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/version"
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
@@ -105,4 +108,44 @@ func (v *Versions) compare() {
 				"the manager is %s and this plugin %s: answers about the future are this plugin's, and may differ from what the manager does",
 				v.Manager, v.Client))
 	}
+}
+
+// VersionOptions are the flags of version.
+type VersionOptions struct {
+	*factory.Factory
+	client bool
+}
+
+// NewVersion returns the verb version.
+func NewVersion(f *factory.Factory) *cobra.Command {
+	o := &VersionOptions{Factory: f}
+	cmd := factory.Command(o, &cobra.Command{
+		Use:   "version",
+		Short: "Print the versions of this plugin, of the manager and of the API, and warn of skew",
+		Args:  cobra.NoArgs,
+	})
+	cmd.Flags().BoolVar(&o.client, "client", false, "Only the version of this plugin; ask no cluster")
+	return cmd
+}
+
+// Complete implements factory.Verb.
+func (o *VersionOptions) Complete([]string) error { return nil }
+
+// Validate implements factory.Verb.
+func (o *VersionOptions) Validate() error { return nil }
+
+// Run prints the versions.
+func (o *VersionOptions) Run(ctx context.Context) error {
+	own, _ := version.Get()
+	v := Versions{Client: own, ClientAPI: v1alpha1.GroupVersion.String()}
+	if !o.client && !o.Offline() {
+		config, err := o.RestConfig()
+		if err != nil {
+			return err
+		}
+		if err := v.Ask(ctx, config, o.FlyballNamespace); err != nil {
+			return err
+		}
+	}
+	return o.Print(v)
 }

@@ -17,13 +17,13 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/ptr"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 	"flyball.dev/flyball/cmd/kubectl-flyball/history"
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/recommend/replay"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/subject"
-	"flyball.dev/flyball/cmd/kubectl-flyball/syntax"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/mercari"
@@ -83,7 +83,7 @@ func New(s Env) *cobra.Command {
 		ValidArgsFunction: s.Complete,
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args[0]) },
 	}
-	cmd.Annotations = map[string]string{syntax.Reference: reference()}
+	cmd.Annotations = map[string]string{factory.Reference: reference()}
 	f := cmd.Flags()
 	v.given = f.Changed
 	v.history.Add(cmd, "1m")

@@ -13,12 +13,12 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 	"flyball.dev/flyball/cmd/kubectl-flyball/habit"
 	"flyball.dev/flyball/cmd/kubectl-flyball/history"
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/syntax"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/world"
@@ -66,7 +66,7 @@ type verb struct {
 // addFlags adds the flags of both verbs.
 func (v *verb) addFlags(cmd *cobra.Command) {
 	cmd.Args, cmd.ValidArgsFunction = cobra.ExactArgs(1), v.Complete
-	cmd.Annotations = map[string]string{syntax.Reference: reference}
+	cmd.Annotations = map[string]string{factory.Reference: reference}
 	f := cmd.Flags()
 	v.history.Add(cmd, "1m")
 	f.StringVar(&v.learn, "learn", "",

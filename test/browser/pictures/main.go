@@ -27,6 +27,7 @@ import (
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/browser/chrome"
 	"flyball.dev/flyball/test/harness"
@@ -119,7 +120,7 @@ func open(ctx context.Context, env *harness.Env) (address string, err error) {
 	go func() {
 		streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: write, ErrOut: os.Stderr}
 		code := cli.Run(ctx, []string{"ui", "--no-browser", "-n", "shop", "--kubeconfig", env.Cluster.Kubeconfig, "--time-zone=Europe/Berlin",
-			"--price=cpu=3.1,memory=0.4,currency=EUR"}, cli.Env{IOStreams: streams, Now: func() time.Time { return afternoon }})
+			"--price=cpu=3.1,memory=0.4,currency=EUR"}, factory.Env{IOStreams: streams, Now: func() time.Time { return afternoon }})
 		_ = write.CloseWithError(fmt.Errorf("the server has ended with code %d", code))
 	}()
 	return bufio.NewReader(read).ReadString('\n')

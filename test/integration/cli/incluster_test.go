@@ -21,6 +21,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 	"flyball.dev/flyball/test/integration/suite"
 )
 
@@ -65,8 +66,9 @@ subjects: [{kind: ServiceAccount, namespace: %[1]s, name: ui}]
 		"--tls-private-key-file=" + filepath.Join(dir, "tls.key"), "--kubeconfig=" + kubeconfigOf(ns, "ui")}
 	go func() {
 		defer GinkgoRecover()
-		code <- cli.Run(serving, args, cli.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: write, ErrOut: GinkgoWriter},
-			Now: clock.Now})
+		code <- cli.Run(serving, args, factory.Env{
+			IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: write, ErrOut: GinkgoWriter},
+			Now:       clock.Now})
 		_ = write.Close()
 	}()
 	DeferCleanup(func() {

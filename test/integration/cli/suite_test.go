@@ -21,6 +21,7 @@ import (
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
 	"flyball.dev/flyball/test/local"
@@ -140,7 +141,7 @@ func run(user, stdin string, args ...string) outcome {
 	} else if user != "" {
 		args = append(args, "--as="+user)
 	}
-	code := cli.Run(ctx, args, cli.Env{
+	code := cli.Run(ctx, args, factory.Env{
 		IOStreams: genericiooptions.IOStreams{In: strings.NewReader(stdin), Out: &out, ErrOut: &errOut}, Now: clock.Now,
 	})
 	return outcome{code, out.String(), errOut.String()}

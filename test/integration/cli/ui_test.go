@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/integration/suite"
 )
@@ -41,8 +42,9 @@ func openUI(user string, args ...string) *browser {
 	}
 	go func() {
 		defer GinkgoRecover()
-		code <- cli.Run(serving, args, cli.Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: write, ErrOut: GinkgoWriter},
-			Now: clock.Now})
+		code <- cli.Run(serving, args, factory.Env{
+			IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: write, ErrOut: GinkgoWriter},
+			Now:       clock.Now})
 		_ = write.Close()
 	}()
 	DeferCleanup(func() {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 	"flyball.dev/flyball/test/integration/suite"
 )
 
@@ -94,7 +95,7 @@ var _ = Describe("Every verb", func() {
 			Expect(run("nobody", "", args...)).To(a.nobody, "nobody")
 			put = append(put, verbOf(a.args))
 		}
-		Expect(slices.Compact(put)).To(ConsistOf(verbs("", cli.New(cli.Env{}))))
+		Expect(slices.Compact(put)).To(ConsistOf(verbs("", cli.New(factory.Env{}))))
 	})
 })
 

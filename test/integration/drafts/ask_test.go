@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 	"flyball.dev/flyball/test/integration/customkind"
 	"flyball.dev/flyball/test/integration/suite"
 )
@@ -97,7 +98,7 @@ func (o *operator) try(kind customkind.Kind, spec string) (code int, out, errOut
 		"spec: {target: {group: %s, kind: Press, versions: [v1]}, %s}}", kind.Name(), kind.Group, spec), 0o600)).To(Succeed())
 	var answers, errors bytes.Buffer
 	code = cli.Run(ctx, []string{"adapter", "try", file, "press/p", "-n", o.press.GetNamespace(), "--write", "--within", "20s",
-		"--kubeconfig=" + env.Cluster.Kubeconfig, "--cache-dir=" + GinkgoT().TempDir()}, cli.Env{
+		"--kubeconfig=" + env.Cluster.Kubeconfig, "--cache-dir=" + GinkgoT().TempDir()}, factory.Env{
 		IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &answers, ErrOut: &errors}, Now: o.clock.Now,
 	})
 	return code, answers.String(), errors.String()

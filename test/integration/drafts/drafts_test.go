@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
@@ -66,7 +67,7 @@ func definitions(files []string) (names []string) {
 func flyball(args ...string) (code int, out, errOut string) {
 	GinkgoHelper()
 	var o, e bytes.Buffer
-	code = cli.Run(ctx, append(args, "--kubeconfig="+env.Cluster.Kubeconfig, "--cache-dir="+GinkgoT().TempDir()), cli.Env{
+	code = cli.Run(ctx, append(args, "--kubeconfig="+env.Cluster.Kubeconfig, "--cache-dir="+GinkgoT().TempDir()), factory.Env{
 		IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &o, ErrOut: &e}, Now: time.Now,
 	})
 	return code, o.String(), e.String()

@@ -24,6 +24,7 @@ import (
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
@@ -207,7 +208,7 @@ var _ = Describe("A dry run", func() {
 		By("the command line, which shows the same")
 		var out, errOut strings.Builder
 		args := []string{"explain", "deployment/web", "-n", ns, "--time-zone=UTC", "--kubeconfig=" + env.Cluster.Kubeconfig}
-		code := cli.Run(ctx, args, cli.Env{
+		code := cli.Run(ctx, args, factory.Env{
 			IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}, Now: clock.Now})
 		Expect(code).To(BeZero(), errOut.String())
 		Expect(out.String()).To(And(ContainSubstring("asleep, because of Schedule/"+ns+"/nights"), ContainSubstring("replicas 0 -> 3")))

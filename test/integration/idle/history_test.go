@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 	"flyball.dev/flyball/test/harness"
 )
 
@@ -60,7 +61,7 @@ func flyball(files string, args ...string) (out string, err error) {
 	file := filepath.Join(GinkgoT().TempDir(), "objects.yaml")
 	Expect(os.WriteFile(file, []byte(files), 0o600)).To(Succeed())
 	var said bytes.Buffer
-	cmd := cli.New(cli.Env{IOStreams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &said, ErrOut: &said}, Now: time.Now})
+	cmd := cli.New(factory.Env{IOStreams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &said, ErrOut: &said}, Now: time.Now})
 	cmd.SetArgs(append(args, "--offline", file, "-n", "shop"))
 	err = cmd.ExecuteContext(ctx)
 	return said.String(), err

@@ -18,6 +18,7 @@ import (
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
 	"flyball.dev/flyball/test/local"
@@ -121,7 +122,7 @@ func migrate(user string, args ...string) outcome {
 	if user != "" {
 		args = append(args, "--as="+user)
 	}
-	code := cli.Run(ctx, args, cli.Env{
+	code := cli.Run(ctx, args, factory.Env{
 		IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}, Now: clock.Now,
 	})
 	return outcome{code, out.String(), errOut.String()}

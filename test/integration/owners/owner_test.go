@@ -19,6 +19,7 @@ import (
 
 	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/scene"
@@ -161,7 +162,7 @@ var _ = Describe("Owners of sleeping targets", Ordered, func() {
 		GinkgoHelper()
 		var out, errOut bytes.Buffer
 		code := cli.Run(scene.Ctx, []string{"explain", object, "-n", namespace, "--kubeconfig=" + lib.Cluster.Kubeconfig, "--time-zone=UTC",
-			"--cache-dir=" + GinkgoT().TempDir()}, cli.Env{Now: clock.Now,
+			"--cache-dir=" + GinkgoT().TempDir()}, factory.Env{Now: clock.Now,
 			IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}})
 		Expect(code).To(BeZero(), errOut.String())
 		return out.String()

@@ -1,6 +1,4 @@
-// Package syntax explains the usage of a verb in plain words. The flag library would only count arguments or repeat the
-// input.
-package syntax
+package factory
 
 import (
 	"errors"
@@ -14,9 +12,9 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Explain makes a command and its subcommands answer wrong arguments with an error that shows the usage, and accept objects
+// ExplainUsage makes a command and its subcommands answer wrong arguments with an error that shows the usage, and accept objects
 // in the words of kubectl get.
-func Explain(cmd *cobra.Command) {
+func ExplainUsage(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			if check(cmd, joined(cmd, args)) == nil {
@@ -29,7 +27,7 @@ func Explain(cmd *cobra.Command) {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd, joined(cmd, args)) }
 	}
 	for _, c := range cmd.Commands() {
-		Explain(c)
+		ExplainUsage(c)
 	}
 }
 
@@ -51,8 +49,8 @@ func joined(cmd *cobra.Command, args []string) []string {
 // Reference is the annotation of a command whose value is printed below its help with -o wide, and always in its page.
 const Reference = "reference"
 
-// Below makes the help of a command and its subcommands print the value of the annotation Reference, with -o wide.
-func Below(cmd *cobra.Command) {
+// AppendReference makes the help of a command and its subcommands print the value of the annotation Reference, with -o wide.
+func AppendReference(cmd *cobra.Command) {
 	if text := cmd.Annotations[Reference]; text != "" {
 		help := cmd.HelpFunc()
 		cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
@@ -63,7 +61,7 @@ func Below(cmd *cobra.Command) {
 		})
 	}
 	for _, c := range cmd.Commands() {
-		Below(c)
+		AppendReference(c)
 	}
 }
 

@@ -1,4 +1,4 @@
-package cli
+package factory
 
 import (
 	"strings"
@@ -31,24 +31,24 @@ func (s *screen) String() string {
 // end.
 func TestProgressIsShownOnlyToAPerson(t *testing.T) {
 	var out screen
-	p := Env{IOStreams: genericiooptions.IOStreams{ErrOut: &out}, Interactive: true}.startProgress()
-	p.doing("reading deployments")
+	p := Env{IOStreams: genericiooptions.IOStreams{ErrOut: &out}, Interactive: true}.StartProgress()
+	p.Doing("reading deployments")
 	if out.String() != "" {
 		t.Errorf("shown at once: %q", out.String())
 	}
 	p.show() // the timer calls show as well
-	p.doing("reading cronjobs")
+	p.Doing("reading cronjobs")
 	if got := out.String(); !strings.Contains(got, "reading deployments ...") || !strings.HasSuffix(got, "reading cronjobs ...") {
 		t.Errorf("shown: %q", got)
 	}
-	p.done()
+	p.Done()
 	if !strings.HasSuffix(out.String(), "\r\x1b[K") {
 		t.Errorf("left on the screen: %q", out.String())
 	}
 	var pipe screen
-	quiet := Env{IOStreams: genericiooptions.IOStreams{ErrOut: &pipe}}.startProgress()
-	quiet.doing("reading")
-	quiet.done()
+	quiet := Env{IOStreams: genericiooptions.IOStreams{ErrOut: &pipe}}.StartProgress()
+	quiet.Doing("reading")
+	quiet.Done()
 	if quiet.timer != nil || pipe.String() != "" {
 		t.Errorf("no person reads standard error, but it has %q", pipe.String())
 	}

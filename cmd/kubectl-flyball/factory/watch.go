@@ -1,4 +1,4 @@
-package cli
+package factory
 
 import (
 	"bytes"
@@ -14,28 +14,28 @@ const watchEvery = 2 * time.Second
 // clearScreen moves the cursor of a terminal to the upper left and clears the screen.
 const clearScreen = "\x1b[H\x1b[2J"
 
-func (s *session) addWatchFlag(cmd *cobra.Command, watch *bool) {
+func (f *Factory) AddWatchFlag(cmd *cobra.Command, watch *bool) {
 	cmd.Flags().BoolVarP(watch, "watch", "w", false, "Go on, and print the answer whenever it changes; a terminal is redrawn")
 }
 
 // redraw calls show, which prints an answer. To watch, it calls show again and again until the context ends, and prints the answers
 // that differ from the last one.
-func (s *session) redraw(ctx context.Context, watch bool, show func() error) error {
+func (f *Factory) Redraw(ctx context.Context, watch bool, show func() error) error {
 	if !watch {
 		return show()
 	}
-	out := s.Out
-	defer func() { s.Out = out }()
+	out := f.Out
+	defer func() { f.Out = out }()
 	for last := []byte(nil); ; {
 		var now bytes.Buffer
-		s.Out = &now
+		f.Out = &now
 		if err := show(); err != nil {
 			return err
 		}
 		if !bytes.Equal(now.Bytes(), last) {
 			last = now.Bytes()
 			text := now.Bytes()
-			if s.Color {
+			if f.Color {
 				text = append([]byte(clearScreen), text...)
 			}
 			if _, err := out.Write(text); err != nil {

@@ -1,4 +1,4 @@
-package cli
+package factory
 
 import (
 	"io"
@@ -10,8 +10,8 @@ import (
 const progressAfter = time.Second
 
 // progress shows the current activity on one line of a terminal, once the work has taken longer than progressAfter. The
-// line disappears at the end.
-type progress struct {
+// Line disappears at the end.
+type Progress struct {
 	out   io.Writer
 	mu    sync.Mutex
 	what  string
@@ -19,38 +19,38 @@ type progress struct {
 	timer *time.Timer
 }
 
-// startProgress starts the timer if a person reads standard error. Otherwise the progress shows nothing.
-func (e Env) startProgress() *progress {
-	p := &progress{out: e.ErrOut}
+// StartProgress starts the timer if a person reads standard error. Otherwise the progress shows nothing.
+func (e Env) StartProgress() *Progress {
+	p := &Progress{out: e.ErrOut}
 	if e.Interactive {
 		p.timer = time.AfterFunc(progressAfter, p.show)
 	}
 	return p
 }
 
-func (p *progress) show() {
+func (p *Progress) show() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.shown = true
 	p.print()
 }
 
-func (p *progress) print() {
+func (p *Progress) print() {
 	if p.shown && p.what != "" {
 		_, _ = io.WriteString(p.out, "\r\x1b[K"+p.what+" ...")
 	}
 }
 
-// doing sets the current activity.
-func (p *progress) doing(what string) {
+// Doing sets the current activity.
+func (p *Progress) Doing(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.what = what
 	p.print()
 }
 
-// line writes a permanent line above the line of the activity.
-func (p *progress) line(out io.Writer, text string) {
+// Line writes a permanent line above the line of the activity.
+func (p *Progress) Line(out io.Writer, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shown && p.what != "" {
@@ -60,8 +60,8 @@ func (p *progress) line(out io.Writer, text string) {
 	p.print()
 }
 
-// done removes the activity from the screen.
-func (p *progress) done() {
+// Done removes the activity from the screen.
+func (p *Progress) Done() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.timer != nil {

@@ -1,4 +1,4 @@
-package cli
+package factory
 
 import (
 	"io"
@@ -21,7 +21,7 @@ func TestConnectionFlagsOverruleTheKubeconfig(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	connect := func(args ...string) (*connection, *rest.Config, error) {
+	connect := func(args ...string) (*Connection, *rest.Config, error) {
 		c, flags := newConnection(io.Discard), pflag.NewFlagSet("test", pflag.ContinueOnError)
 		c.addFlags(flags)
 		if err := flags.Parse(append([]string{"--kubeconfig", file}, args...)); err != nil {
@@ -39,7 +39,7 @@ func TestConnectionFlagsOverruleTheKubeconfig(t *testing.T) {
 	if diff := cmp.Diff(want, config.Impersonate); diff != "" || config.Host != "https://two" || config.BearerToken != "t" {
 		t.Errorf("it connects to %s with %q: %s", config.Host, config.BearerToken, diff)
 	}
-	if ns, _, err := c.loader().Namespace(); ns != "ops" || err != nil {
+	if ns, _, err := c.Loader().Namespace(); ns != "ops" || err != nil {
 		t.Errorf("the namespace is %q, %v", ns, err)
 	}
 	if _, _, err := connect("--as-user-extra", "team"); err == nil || !strings.Contains(err.Error(), "key=value") {

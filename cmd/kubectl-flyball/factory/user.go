@@ -1,4 +1,4 @@
-package cli
+package factory
 
 import (
 	"context"
@@ -14,15 +14,15 @@ import (
 // user returns the user whose permissions are in question. With a cluster this is the user of the connection, as the
 // cluster reports it, including --as. Offline it is the user of --as and --as-group, with the groups
 // that a cluster adds.
-func (s *session) user(ctx context.Context) (evaluate.User, error) {
-	if s.offline() {
-		as := &s.config.overrides.AuthInfo
+func (f *Factory) User(ctx context.Context) (evaluate.User, error) {
+	if f.Offline() {
+		as := &f.Connection.Overrides.AuthInfo
 		if name, groups := as.Impersonate, as.ImpersonateGroups; name != "" || len(groups) > 0 {
 			return evaluate.Impersonated(name, groups...), nil
 		}
 		return evaluate.User{}, nil
 	}
-	config, err := s.restConfig()
+	config, err := f.RestConfig()
 	if err != nil {
 		return evaluate.User{}, err
 	}

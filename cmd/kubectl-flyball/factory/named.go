@@ -1,4 +1,4 @@
-package cli
+package factory
 
 import (
 	"context"
@@ -15,28 +15,28 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// objectNames are the objects that a verb is about: its arguments, or the objects with some labels.
-type objectNames struct{ selector string }
+// Named are the objects that a verb is about: its arguments, or the objects with some labels.
+type Named struct{ Selector string }
 
-func (n *objectNames) addFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&n.selector, "selector", "l", "", "In place of KIND/NAME: the objects of the namespace with these labels")
+func (n *Named) AddSelector(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&n.Selector, "selector", "l", "", "In place of KIND/NAME: the objects of the namespace with these labels")
 }
 
 // given returns the objects as KIND/NAME. Objects that follow their owners, such as the ReplicaSets of a Deployment, are not among
 // those with the labels. No object with the labels is an error.
-func (n *objectNames) given(ctx context.Context, s *session, args []string) ([]string, error) {
-	if n.selector == "" {
+func (n *Named) Given(ctx context.Context, f *Factory, args []string) ([]string, error) {
+	if n.Selector == "" {
 		return args, nil
 	}
 	if len(args) > 0 {
 		return nil, errors.New("give KIND/NAME or --selector, not both")
 	}
-	chosen, err := labels.Parse(n.selector)
+	chosen, err := labels.Parse(n.Selector)
 	if err != nil {
 		return nil, fmt.Errorf("--selector: %w", err)
 	}
-	namespace := s.namespace()
-	w, err := s.read(ctx, source.Query{Namespace: namespace})
+	namespace := f.Namespace()
+	w, err := f.Read(ctx, source.Query{Namespace: namespace})
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (n *objectNames) given(ctx context.Context, s *session, args []string) ([]s
 		}
 	})
 	if len(names) == 0 {
-		return nil, fmt.Errorf("no object in namespace %s has the labels %s", namespace, n.selector)
+		return nil, fmt.Errorf("no object in namespace %s has the labels %s", namespace, n.Selector)
 	}
 	slices.Sort(names)
 	return names, nil

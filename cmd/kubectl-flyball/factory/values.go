@@ -1,5 +1,4 @@
-// Package complete completes the values of flags: formats, namespaces, contexts, time zones, actions and freezes.
-package complete
+package factory
 
 import (
 	"bufio"
@@ -24,50 +23,33 @@ import (
 // Actions are the actions that freezes deny and exceptions allow.
 var Actions = []string{"create", "delete", "rollout", "scale"}
 
-// within is the longest time for which a shell waits for suggestions.
-const within = 5 * time.Second
-
-// Session is the command line whose flags are completed. Its functions are called only when a shell asks for
-// suggestions.
-type Session struct {
-	// Ready reads the flags given so far.
-	Ready func() error
-	// Load reads a world. If the session is offline, it reads files.
-	Load func(ctx context.Context, q source.Query) (*source.World, error)
-	// Cluster returns the reader of the cluster, or nil if the session is offline.
-	Cluster func() *source.Cluster
-	// Namespace returns the namespace of -n or of the context.
-	Namespace func() string
-	// Kubeconfig reads the kubeconfig.
-	Kubeconfig func() (clientcmdapi.Config, error)
-	// OwnFormat is the annotation of verbs with an additional output format. The annotation's value is this format.
-	OwnFormat string
-}
+// patience is the longest time for which a shell waits for suggestions.
+const patience = 5 * time.Second
 
 // values returns, by the name of a flag, a function that lists the possible values of the flag.
-func (s Session) values() map[string]func(cmd *cobra.Command) []string {
+func (f *Factory) values() map[string]func(cmd *cobra.Command) []string {
 	return map[string]func(*cobra.Command) []string{
 		"output": func(cmd *cobra.Command) []string {
 			formats := report.Formats()
-			if own := cmd.Annotations[s.OwnFormat]; own != "" {
+			if own := cmd.Annotations[MoreFormats]; own != "" {
 				formats = append(formats, own)
 			}
 			return formats
 		},
-		"namespace": s.Namespaces, "flyball-namespace": s.Namespaces,
-		"context":   func(*cobra.Command) []string { return keysOf(s.kubeconfig().Contexts) },
-		"cluster":   func(*cobra.Command) []string { return keysOf(s.kubeconfig().Clusters) },
-		"user":      func(*cobra.Command) []string { return keysOf(s.kubeconfig().AuthInfos) },
+		"namespace": f.namespaces, "flyball-namespace": f.namespaces,
+		"context":   func(*cobra.Command) []string { return keysOf(f.kubeconfig().Contexts) },
+		"cluster":   func(*cobra.Command) []string { return keysOf(f.kubeconfig().Clusters) },
+		"user":      func(*cobra.Command) []string { return keysOf(f.kubeconfig().AuthInfos) },
 		"time-zone": func(*cobra.Command) []string { return zoneNames() },
 		"allow":     func(*cobra.Command) []string { return Actions },
-		"policies":  s.freezes,
+		"policies":  f.freezes,
 	}
 }
 
-// Flags adds completion to the flags of a command and of all its subcommands. A flag with several values expects commas
+// CompleteFlags adds completion to the flags of a command and of all its subcommands. A flag with several values expects commas
 // between the values.
-func (s Session) Flags(cmd *cobra.Command) {
-	values := s.values()
+func (f *Factory) CompleteFlags(cmd *cobra.Command) {
+	values := f.values()
 	suggest := func(f *pflag.Flag) {
 		list := values[f.Name]
 		if list == nil || f.Value.Type() == "bool" {
@@ -85,7 +67,7 @@ func (s Session) Flags(cmd *cobra.Command) {
 		cmd.PersistentFlags().VisitAll(suggest)
 	}
 	for _, c := range cmd.Commands() {
-		s.Flags(c)
+		f.CompleteFlags(c)
 	}
 }
 
@@ -97,11 +79,11 @@ func beginning(names []string, typed string) []string {
 // List completes the last name of a comma-separated list.
 func List(names []string, typed string) []string {
 	end := strings.LastIndex(typed, ",") + 1
-	return Prefixed(typed[:end], beginning(names, typed[end:]))
+	return prefixed(typed[:end], beginning(names, typed[end:]))
 }
 
-// Prefixed puts a prefix before each name. It changes the given slice.
-func Prefixed(prefix string, names []string) []string {
+// prefixed puts a prefix before each name. It changes the given slice.
+func prefixed(prefix string, names []string) []string {
 	for i := range names {
 		names[i] = prefix + names[i]
 	}
@@ -117,23 +99,27 @@ func keysOf[T any](m map[string]T) (names []string) {
 }
 
 // kubeconfig returns the kubeconfig, or an empty one if it cannot be read.
-func (s Session) kubeconfig() clientcmdapi.Config {
-	config, err := s.Kubeconfig()
+func (f *Factory) kubeconfig() clientcmdapi.Config {
+	config, err := f.Connection.Loader().RawConfig()
 	if err != nil {
 		return clientcmdapi.Config{}
 	}
 	return config
 }
 
-// Namespaces returns the names of the cluster's namespaces. If the session is offline, it returns the namespaces of the
-// files.
-func (s Session) Namespaces(cmd *cobra.Command) (names []string) {
-	if s.Ready() != nil {
+// namespaces returns the names of the cluster's namespaces. Offline it returns the namespaces of
+// the files.
+func (f *Factory) namespaces(cmd *cobra.Command) (names []string) {
+	if f.ready("") != nil {
 		return nil
 	}
-	if cluster := s.Cluster(); cluster != nil {
-		ctx, cancel := context.WithTimeout(cmd.Context(), within)
+	if !f.Offline() {
+		ctx, cancel := context.WithTimeout(cmd.Context(), patience)
 		defer cancel()
+		cluster, err := f.Cluster()
+		if err != nil {
+			return nil
+		}
 		objects, err := cluster.Objects(ctx, []schema.GroupKind{{Kind: "Namespace"}}, "")
 		if err != nil {
 			return nil
@@ -141,7 +127,7 @@ func (s Session) Namespaces(cmd *cobra.Command) (names []string) {
 		for _, raw := range objects {
 			names = append(names, source.RefOf(raw).Name)
 		}
-	} else if w := s.policies(cmd); w != nil {
+	} else if w := f.policies(cmd); w != nil {
 		for _, ns := range w.Namespaces {
 			names = append(names, ns.Name)
 		}
@@ -151,13 +137,13 @@ func (s Session) Namespaces(cmd *cobra.Command) (names []string) {
 }
 
 // policies reads a world with the policies of a command line. It returns nil if the policies cannot be read.
-func (s Session) policies(cmd *cobra.Command) *source.World {
-	if s.Ready() != nil {
+func (f *Factory) policies(cmd *cobra.Command) *source.World {
+	if f.ready("") != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), within)
+	ctx, cancel := context.WithTimeout(cmd.Context(), patience)
 	defer cancel()
-	w, err := s.Load(ctx, source.Query{Namespace: s.Namespace(), PoliciesOnly: true})
+	w, err := f.Read(ctx, source.Query{Namespace: f.Namespace(), PoliciesOnly: true})
 	if err != nil {
 		return nil
 	}
@@ -165,8 +151,8 @@ func (s Session) policies(cmd *cobra.Command) *source.World {
 }
 
 // freezes returns the freezes and maintenance windows that an exception may lift, as Kind/name.
-func (s Session) freezes(cmd *cobra.Command) (names []string) {
-	w := s.policies(cmd)
+func (f *Factory) freezes(cmd *cobra.Command) (names []string) {
+	w := f.policies(cmd)
 	if w == nil {
 		return nil
 	}

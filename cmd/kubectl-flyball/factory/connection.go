@@ -1,4 +1,4 @@
-package cli
+package factory
 
 import (
 	"fmt"
@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/util/homedir"
 )
 
-// connection has the flags of kubectl for the connection to a cluster. The flags of cli-runtime would bring kustomize into the binary.
-type connection struct {
-	overrides            clientcmd.ConfigOverrides
+// Connection has the flags of kubectl for the connection to a cluster. The flags of cli-runtime would bring kustomize into the binary.
+type Connection struct {
+	Overrides            clientcmd.ConfigOverrides
 	kubeconfig, cacheDir string
 	// extra are the extra fields of an impersonated user, as key=value.
 	extra []string
@@ -27,29 +27,29 @@ type connection struct {
 	warnings io.Writer
 }
 
-func newConnection(warnings io.Writer) *connection {
-	return &connection{overrides: clientcmd.ConfigOverrides{ClusterDefaults: clientcmd.ClusterDefaults}, warnings: warnings}
+func newConnection(warnings io.Writer) *Connection {
+	return &Connection{Overrides: clientcmd.ConfigOverrides{ClusterDefaults: clientcmd.ClusterDefaults}, warnings: warnings}
 }
 
-func (c *connection) addFlags(flags *pflag.FlagSet) {
+func (c *Connection) addFlags(flags *pflag.FlagSet) {
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	names.AuthOverrideFlags.Username.LongName, names.AuthOverrideFlags.Password.LongName = "", "" // API servers have no passwords
 	names.ClusterOverrideFlags.APIServer.ShortName = "s"
-	clientcmd.BindOverrideFlags(&c.overrides, flags, names)
+	clientcmd.BindOverrideFlags(&c.Overrides, flags, names)
 	flags.StringArrayVar(&c.extra, "as-user-extra", nil, "Extra field of the user to impersonate, as key=value; may be repeated")
 	flags.StringVar(&c.kubeconfig, clientcmd.RecommendedConfigPathFlag, "", "Path of the kubeconfig (default: KUBECONFIG)")
 	flags.StringVar(&c.cacheDir, "cache-dir", filepath.Join(homedir.HomeDir(), ".kube", "cache"), "Directory of the discovery cache")
 }
 
-// loader returns the kubeconfig with the flags applied.
-func (c *connection) loader() clientcmd.ClientConfig {
+// Loader returns the kubeconfig with the flags applied.
+func (c *Connection) Loader() clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.DefaultClientConfig, rules.ExplicitPath = &clientcmd.DefaultClientConfig, c.kubeconfig
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &c.overrides)
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &c.Overrides)
 }
 
 // restConfig returns the configuration of clients.
-func (c *connection) restConfig() (*rest.Config, error) {
+func (c *Connection) restConfig() (*rest.Config, error) {
 	extra := map[string][]string{}
 	for _, text := range c.extra {
 		key, value, found := strings.Cut(text, "=")
@@ -59,9 +59,9 @@ func (c *connection) restConfig() (*rest.Config, error) {
 		extra[key] = append(extra[key], value)
 	}
 	if len(extra) > 0 {
-		c.overrides.AuthInfo.ImpersonateUserExtra = extra
+		c.Overrides.AuthInfo.ImpersonateUserExtra = extra
 	}
-	config, err := c.loader().ClientConfig()
+	config, err := c.Loader().ClientConfig()
 	if err == nil {
 		config.WarningHandler = rest.NewWarningWriter(c.warnings, rest.WarningWriterOptions{Deduplicate: true})
 	}
@@ -74,8 +74,8 @@ const discovered = 6 * time.Hour
 // unsafeInNames are the characters of a server's address that are replaced in the name of its cache.
 var unsafeInNames = regexp.MustCompile(`[^\w/.]`)
 
-// mapper returns the kinds of the cluster, from the discovery cache that kubectl uses too.
-func (c *connection) mapper() (meta.RESTMapper, error) {
+// Mapper returns the kinds of the cluster, from the discovery cache that kubectl uses too.
+func (c *Connection) Mapper() (meta.RESTMapper, error) {
 	config, err := c.restConfig()
 	if err != nil {
 		return nil, err
