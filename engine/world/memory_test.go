@@ -1,6 +1,9 @@
 package world_test
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,6 +66,32 @@ func nightly(t *testing.T) *world.Memory {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// Worlds of equal adapters share the compiled ones. A world with an edited adapter has the edited one, and leaves the earlier world as it was.
+func TestWorldsInMemoryShareEqualAdapters(t *testing.T) {
+	gk := schema.GroupKind{Group: "apps", Kind: "Deployment"}
+	first, second := nightly(t), nightly(t)
+	if first.Kind(gk).Adapter != second.Kind(gk).Adapter {
+		t.Error("the adapter of Deployments was compiled for each world")
+	}
+	library, err := adapters.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(library, func(a v1alpha1.Adapter) bool { return a.Name == "deployments.apps" })
+	edited := &library[i]
+	edited.Spec.Scale[0].Replicas = ".spec.copies"
+	third, err := world.NewMemory(world.Lists{Scope: world.Scope("", nil), Adapters: []*v1alpha1.Adapter{edited}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited.Spec.Scale[0].Replicas = ".spec.replicas" // after its use, which must not change the worlds that exist or come
+	for m, want := range map[*world.Memory]string{first: ".spec.replicas", third: ".spec.copies", nightly(t): ".spec.replicas"} {
+		if uses := fmt.Sprint(m.Kind(gk).Adapter.Uses()); !strings.Contains(uses, want) {
+			t.Errorf("the adapter uses %s, not %s", uses, want)
+		}
+	}
 }
 
 // Each simulation runs in a copy of the world with one of its objects. The world and the other copy stay unchanged.
