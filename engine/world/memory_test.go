@@ -68,7 +68,8 @@ func nightly(t *testing.T) *world.Memory {
 	return m
 }
 
-// Worlds of equal adapters share the compiled ones. A world with an edited adapter has the edited one, and leaves the earlier world as it was.
+// Worlds of equal adapters share the compiled ones. A world with an edited adapter has the edited one, and no other world
+// has it.
 func TestWorldsInMemoryShareEqualAdapters(t *testing.T) {
 	gk := schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	first, second := nightly(t), nightly(t)
