@@ -116,7 +116,7 @@ func TestLifecycleIsNotWatched(t *testing.T) {
 }
 
 func TestGovernedTargetsOfAnEditAreFound(t *testing.T) {
-	const governorYAML = `
+	const autoscalerYAML = `
 target: {group: keda.sh, kind: ScaledObject, versions: [v1alpha1]}
 bounds: {max: {path: .spec.max}}
 governs: .spec.ref
@@ -126,25 +126,25 @@ changes: {scale: [.spec, ".metadata.annotations['paused']"], ignore: [.spec.note
 	ref := func(kind, name string) workload.Ref {
 		return workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: kind}, Namespace: "shop", Name: name}
 	}
-	governor := func(more string) string {
+	autoscaler := func(more string) string {
 		return `{"metadata":{"namespace":"shop","name":"g"` + more + `}`
 	}
-	web, db := governor(`},"spec":{"ref":{"name":"web"},"max":3}`),
-		governor(`},"spec":{"ref":{"apiVersion":"apps/v1","kind":"StatefulSet","name":"db"},"max":3}`)
+	web, db := autoscaler(`},"spec":{"ref":{"name":"web"},"max":3}`),
+		autoscaler(`},"spec":{"ref":{"apiVersion":"apps/v1","kind":"StatefulSet","name":"db"},"max":3}`)
 	tests := []struct {
 		name, adapter, before, after string
 		want                         []workload.Ref
 	}{
-		{"a governor comes", governorYAML, ``, web, []workload.Ref{ref("Deployment", "web")}},
-		{"a governor goes", governorYAML, web, ``, []workload.Ref{ref("Deployment", "web")}},
-		{"a bound", governorYAML, web, governor(`},"spec":{"ref":{"name":"web"},"max":9}`), []workload.Ref{ref("Deployment", "web")}},
-		{"an annotation that acts", governorYAML, web, governor(`,"annotations":{"paused":"true"}},"spec":{"ref":{"name":"web"},"max":3}`),
+		{"a autoscaler comes", autoscalerYAML, ``, web, []workload.Ref{ref("Deployment", "web")}},
+		{"a autoscaler goes", autoscalerYAML, web, ``, []workload.Ref{ref("Deployment", "web")}},
+		{"a bound", autoscalerYAML, web, autoscaler(`},"spec":{"ref":{"name":"web"},"max":9}`), []workload.Ref{ref("Deployment", "web")}},
+		{"an annotation that acts", autoscalerYAML, web, autoscaler(`,"annotations":{"paused":"true"}},"spec":{"ref":{"name":"web"},"max":3}`),
 			[]workload.Ref{ref("Deployment", "web")}},
-		{"another target", governorYAML, web, db, []workload.Ref{ref("Deployment", "web"), ref("StatefulSet", "db")}},
-		{"labels", governorYAML, web, governor(`,"labels":{"a":"b"}},"spec":{"ref":{"name":"web"},"max":3}`), nil},
-		{"status", governorYAML, web, governor(`},"spec":{"ref":{"name":"web"},"max":3},"status":{"a":1}`), nil},
-		{"a field that is ignored", governorYAML, web, governor(`},"spec":{"ref":{"name":"web"},"max":3,"note":"x"}`), nil},
-		{"a governor of nothing", governorYAML, ``, governor(`},"spec":{}`), nil},
+		{"another target", autoscalerYAML, web, db, []workload.Ref{ref("Deployment", "web"), ref("StatefulSet", "db")}},
+		{"labels", autoscalerYAML, web, autoscaler(`,"labels":{"a":"b"}},"spec":{"ref":{"name":"web"},"max":3}`), nil},
+		{"status", autoscalerYAML, web, autoscaler(`},"spec":{"ref":{"name":"web"},"max":3},"status":{"a":1}`), nil},
+		{"a field that is ignored", autoscalerYAML, web, autoscaler(`},"spec":{"ref":{"name":"web"},"max":3,"note":"x"}`), nil},
+		{"a autoscaler of nothing", autoscalerYAML, ``, autoscaler(`},"spec":{}`), nil},
 		{"a kind that governs nothing", deploymentYAML, ``, web, nil},
 	}
 	for _, test := range tests {
@@ -155,7 +155,7 @@ changes: {scale: [.spec, ".metadata.annotations['paused']"], ignore: [.spec.note
 			}
 		})
 	}
-	if _, err := mustCompile(t, governorYAML, Keys{}).Rescaled(nil, []byte("{")); err == nil {
+	if _, err := mustCompile(t, autoscalerYAML, Keys{}).Rescaled(nil, []byte("{")); err == nil {
 		t.Error("half an object governs nothing, in silence")
 	}
 }

@@ -63,7 +63,7 @@ func TestHoldOwnerNeedsRightToPatchOwners(t *testing.T) {
 					review.Status.Allowed = slices.Contains(tc.may, asked)
 					return review, nil
 				})}
-			kind := authors.Ask(validate.Kind{Kind: row.Name, Resource: row.Resource, Validator: validate.ValidatorFunc(
+			kind := authors.Ask(validate.OwnKind{Kind: row.Name, Resource: row.Resource, Validator: validate.ValidatorFunc(
 				func(context.Context, validate.Request) ([]string, field.ErrorList, error) { return nil, nil, nil })}, row)
 			_, errs, err := kind.Validator.Validate(t.Context(),
 				validate.Request{Operation: admissionv1.Create, Kind: v1alpha1.GroupVersion.WithKind(row.Name),

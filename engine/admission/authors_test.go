@@ -57,7 +57,7 @@ func askAuthors(authors *rights.Authors, change ...func(*validate.Request)) erro
 	if authors.Loaded == nil {
 		authors.Loaded = loaded
 	}
-	kind := authors.Ask(validate.Kind{Kind: row.Name, Resource: row.Resource, Validator: validate.ValidatorFunc(
+	kind := authors.Ask(validate.OwnKind{Kind: row.Name, Resource: row.Resource, Validator: validate.ValidatorFunc(
 		func(context.Context, validate.Request) ([]string, field.ErrorList, error) { return nil, nil, nil })}, row)
 	s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights"}}
 	s.Spec.Upscale, s.Spec.Downscale = "0 8 * * *", "0 20 * * *"
@@ -113,7 +113,7 @@ func TestAuthorsFailClosed(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	row, _ := kinds.Find("Schedule")
-	inner := validate.Kind{Validator: validate.ValidatorFunc(func(context.Context, validate.Request) ([]string, field.ErrorList, error) {
+	inner := validate.OwnKind{Validator: validate.ValidatorFunc(func(context.Context, validate.Request) ([]string, field.ErrorList, error) {
 		return nil,
 			nil, nil
 	})}

@@ -47,7 +47,7 @@ func serveAlone(where string) error {
 	if err != nil {
 		return err
 	}
-	keeper, err := register.NewKeeper(config, logr.Discard())
+	keeper, err := register.NewRegistrar(config, logr.Discard())
 	if err != nil {
 		return err
 	}

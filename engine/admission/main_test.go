@@ -158,17 +158,17 @@ func (d discovered) Resource(_ context.Context, kind schema.GroupKind) (string, 
 	return "", nil
 }
 
-func adapters(t *testing.T) validate.Kind {
+func adapters(t *testing.T) validate.OwnKind {
 	t.Helper()
 	clients := kubernetes.NewForConfigOrDie(api.Config())
-	return validate.Kind{Kind: "Adapter", Resource: "adapters", Validator: rights.Adapters{
+	return validate.OwnKind{Kind: "Adapter", Resource: "adapters", Validator: rights.Adapters{
 		Resources: discovered{clients.Discovery()},
 		Reviews:   clients.AuthorizationV1().SubjectAccessReviews(),
 	}}
 }
 
 // options returns the options of a server on a free local port that keeps its own configuration.
-func options(t *testing.T, kinds ...validate.Kind) serve.Options {
+func options(t *testing.T, kinds ...validate.OwnKind) serve.Options {
 	t.Helper()
 	port := freePort(t)
 	return serve.Options{
@@ -183,9 +183,9 @@ func options(t *testing.T, kinds ...validate.Kind) serve.Options {
 }
 
 // keeper returns a keeper of webhook configurations and admission policies.
-func keeper(t *testing.T) *register.Keeper {
+func keeper(t *testing.T) *register.Registrar {
 	t.Helper()
-	k, err := register.NewKeeper(api.Config(), testr.New(t))
+	k, err := register.NewRegistrar(api.Config(), testr.New(t))
 	if err != nil {
 		t.Fatal(err)
 	}

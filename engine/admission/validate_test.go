@@ -159,7 +159,7 @@ func TestValidatorContract(t *testing.T) {
 	var verdict atomic.Pointer[validate.ValidatorFunc]
 	set := func(f validate.ValidatorFunc) { verdict.Store(&f) }
 	set(func(context.Context, validate.Request) ([]string, field.ErrorList, error) { return nil, nil, nil })
-	calendars := validate.Kind{Kind: "Calendar", Resource: "calendars", Validator: validate.ValidatorFunc(
+	calendars := validate.OwnKind{Kind: "Calendar", Resource: "calendars", Validator: validate.ValidatorFunc(
 		func(ctx context.Context, req validate.Request) ([]string, field.ErrorList, error) {
 			return (*verdict.Load())(ctx, req)
 		})}

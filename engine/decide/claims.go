@@ -42,7 +42,7 @@ func (d decider) merge(k *Kind, obj *workload.Object, story *Story) Verdict {
 	v.Opinions = append(v.Opinions, d.opinionsOfFormerPolicies(k, obj, v.Opinions)...)
 	v.Plan, v.Conflicts = pipeline.Merge(append(c.intents, c.related...)...)
 	v.limitOrders(c.useless, c.ofSleep)
-	v.Plan.Within = d.boundsByGovernors(k, obj, v.Plan)
+	v.Plan.Within = d.boundsByAutoscalers(k, obj, v.Plan)
 	d.dropBoundsFromPlan(&v.Plan, k, obj, c.ofSleep)
 	return v
 }
@@ -69,7 +69,7 @@ func (c *claims) brokenAndDeletedPolicies() {
 func (c *claims) scaleTarget() {
 	tk, target, scaled := c.askGoverned(c.k, c.obj)
 	c.intents = c.spareKept(c.obj, c.intents, scaled.intents, c.opinions)
-	forAutoscaler := scaled.forGovernors()
+	forAutoscaler := scaled.forAutoscalers()
 	if target != nil {
 		var beside besideTarget
 		lasting := deleteAllButLasting(scaled.intents)

@@ -69,7 +69,7 @@ func (c Control) String() string {
 
 // ControlOf returns the control of an object (Control).
 func ControlOf(w World, k *Kind, obj *workload.Object) Control {
-	return decider{w: w}.control(k, obj, w.Governors(k.Ref(obj)))
+	return decider{w: w}.control(k, obj, w.Autoscalers(k.Ref(obj)))
 }
 
 // LeftTo returns the control of a selected object. It is zero if the policy acts on the object.
@@ -82,8 +82,8 @@ func LeftTo(w World, p *Policy, k *Kind, obj *workload.Object) Control {
 
 // control returns the control of an object with autoscalers, or of the scale target of an autoscaler. If the owner of the
 // scale target sleeps itself, the autoscaler sleeps too, since it would wake the scale target.
-func (d decider) control(k *Kind, obj *workload.Object, governors []workload.Ref) Control {
-	c := d.ownControl(k, obj, governors)
+func (d decider) control(k *Kind, obj *workload.Object, autoscalers []workload.Ref) Control {
+	c := d.ownControl(k, obj, autoscalers)
 	if c.Exists() {
 		return c
 	}
@@ -92,7 +92,7 @@ func (d decider) control(k *Kind, obj *workload.Object, governors []workload.Ref
 		return Control{}
 	}
 	ref := tk.Ref(governed)
-	if c = d.ownControl(tk, governed, d.w.Governors(ref)); c.Adapter == "" && !c.Follows {
+	if c = d.ownControl(tk, governed, d.w.Autoscalers(ref)); c.Adapter == "" && !c.Follows {
 		return Control{}
 	}
 	c.Scales = ref
@@ -101,16 +101,16 @@ func (d decider) control(k *Kind, obj *workload.Object, governors []workload.Ref
 
 // ownControl returns the control of an object with autoscalers. An object whose own owner does not put it back is left
 // alone if the owner of an autoscaler does not sleep: KEDA, for example, wakes the target of its ScaledObject.
-func (d decider) ownControl(k *Kind, obj *workload.Object, governors []workload.Ref) Control {
+func (d decider) ownControl(k *Kind, obj *workload.Object, autoscalers []workload.Ref) Control {
 	if c := d.controller(k, obj); c.Exists() {
 		return c
 	}
-	for _, ref := range governors {
-		gk, governor := d.w.Kind(ref.GroupKind), d.w.Object(ref)
-		if gk == nil || governor == nil || governor.Deleting {
+	for _, ref := range autoscalers {
+		gk, autoscaler := d.w.Kind(ref.GroupKind), d.w.Object(ref)
+		if gk == nil || autoscaler == nil || autoscaler.Deleting {
 			continue
 		}
-		if c := d.controller(gk, governor); c.Adapter != "" {
+		if c := d.controller(gk, autoscaler); c.Adapter != "" {
 			c.Via = ref
 			return c
 		}

@@ -65,7 +65,7 @@ func TestAutoscalersGeneratedByKEDAAreNotWritten(t *testing.T) {
 			}
 		}
 	}
-	if got := memory(t, nil, webAt(4), scaledObject, kedaOf("ScaledObject", "scaled")).Governors(web); len(got) != 1 || got[0] != so {
+	if got := memory(t, nil, webAt(4), scaledObject, kedaOf("ScaledObject", "scaled")).Autoscalers(web); len(got) != 1 || got[0] != so {
 		t.Errorf("it is governed by %v", got)
 	}
 }

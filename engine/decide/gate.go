@@ -23,7 +23,7 @@ func (d decider) gate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	if gate := d.orderGate(k, obj, v); gate.Kind != GateOpen {
 		return gate
 	}
-	if gate := d.governorFirst(k, obj, v); gate.Kind != GateOpen {
+	if gate := d.autoscalerFirst(k, obj, v); gate.Kind != GateOpen {
 		return gate
 	}
 	if governed, first := d.governedFirst(k, obj, v); first {
@@ -32,7 +32,7 @@ func (d decider) gate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	if gate := d.ownerGate(k, obj, v); gate.Kind != GateOpen {
 		return gate
 	}
-	if gate := d.unseenGate(v); gate.Kind != GateOpen {
+	if gate := d.roomGate(v); gate.Kind != GateOpen {
 		return gate
 	}
 	return d.freezeGate(k, obj, v)
@@ -79,7 +79,7 @@ func (d decider) judged(k *Kind, obj *workload.Object, actions workload.Change, 
 	if set == nil {
 		return Gate{Kind: GateFreeze, Reason: what + ", and the freezes have not been read yet"}
 	}
-	req := freeze.Request{
+	req := freeze.UserChange{
 		Actions: actions, Kind: k.GroupKind, Namespace: obj.Namespace, Name: obj.Name, Old: before, New: after, Now: d.now,
 	}
 	if obj.Namespace != "" {

@@ -24,9 +24,9 @@ func Openings(w World, v *Verdict, now time.Time) (all []Verdict) {
 	return all
 }
 
-// unseenGate returns the gate of an autoscaler whose bounds have room for the next count of an object, while its controller has
+// roomGate returns the gate of an autoscaler whose bounds have room for the next count of an object, while its controller has
 // not seen them: it would bring the object back into the former bounds.
-func (d decider) unseenGate(v *Verdict) (gate Gate) {
+func (d decider) roomGate(v *Verdict) (gate Gate) {
 	if d.settles {
 		return gate
 	}
@@ -35,7 +35,7 @@ func (d decider) unseenGate(v *Verdict) (gate Gate) {
 			return
 		}
 		if why := gv.Kind.Adapter.NotSeen(gv.Object); why != "" {
-			gate = Gate{Kind: GateUnseen, Reason: fmt.Sprintf("waits until the controller of %s has seen its bounds: %s",
+			gate = Gate{Kind: GateUnreported, Reason: fmt.Sprintf("waits until the controller of %s has seen its bounds: %s",
 				gv.Kind.Ref(gv.Object), why)}
 		}
 	})
@@ -52,17 +52,17 @@ func (d decider) eachOpening(v *Verdict, yield func(Verdict)) {
 	if after <= 0 {
 		return
 	}
-	d.eachGovernor(v.Kind.Ref(v.Object), func(gk *Kind, governor *workload.Object) {
+	d.eachAutoscaler(v.Kind.Ref(v.Object), func(gk *Kind, autoscaler *workload.Object) {
 		if gk.Releasing {
 			return // everything is being restored, and a new value might stay for ever
 		}
-		if v.Plan.Asleep() && holdsAnySize(gk, governor) {
+		if v.Plan.Asleep() && holdsAnySize(gk, autoscaler) {
 			return // it is held instead
 		}
 		by := v.Result.By
 		if !v.Plan.Asleep() {
-			from := d.sleepers(v.Kind, v.Object, gk, governor)
-			i := slices.IndexFunc(from, func(id workload.Policy) bool { return isBoundBy(gk, governor, id) })
+			from := d.sleepers(v.Kind, v.Object, gk, autoscaler)
+			i := slices.IndexFunc(from, func(id workload.Policy) bool { return isBoundBy(gk, autoscaler, id) })
 			switch {
 			case i >= 0:
 				by = from[i]
@@ -72,9 +72,9 @@ func (d decider) eachOpening(v *Verdict, yield func(Verdict)) {
 				return
 			}
 		}
-		gv := Verdict{Kind: gk, Object: governor}
-		gv.Plan, gv.Conflicts = pipeline.Merge(append(keepEverything(governor), opening(gk, governor, by, after))...)
-		if gv.Result, gv.Err = gk.Adapter.Render(governor, gv.Plan); gv.Err == nil {
+		gv := Verdict{Kind: gk, Object: autoscaler}
+		gv.Plan, gv.Conflicts = pipeline.Merge(append(keepEverything(autoscaler), opening(gk, autoscaler, by, after))...)
+		if gv.Result, gv.Err = gk.Adapter.Render(autoscaler, gv.Plan); gv.Err == nil {
 			yield(gv)
 		}
 	})
@@ -82,9 +82,9 @@ func (d decider) eachOpening(v *Verdict, yield func(Verdict)) {
 
 // opening returns the claim to extend an autoscaler's bounds to a count. If the bounds already include the count, the
 // claim has no bounds.
-func opening(k *Kind, governor *workload.Object, by workload.Policy, count int64) workload.Intent {
+func opening(k *Kind, autoscaler *workload.Object, by workload.Policy, count int64) workload.Intent {
 	in := workload.Intent{By: by, Class: workload.ClassSet, Override: true, Enforce: true}
-	if b := inForce(k, governor).Bounds; b.Min != nil && count < *b.Min {
+	if b := inForce(k, autoscaler).Bounds; b.Min != nil && count < *b.Min {
 		in.Min = &count
 	} else if b.Max != nil && count > *b.Max {
 		in.Max = &count
@@ -114,8 +114,8 @@ func countAfter(v *Verdict) int64 {
 }
 
 // inForce returns an autoscaler with its current values, including values set by policies.
-func inForce(k *Kind, governor *workload.Object) workload.Observed {
-	bare := *governor
+func inForce(k *Kind, autoscaler *workload.Object) workload.Observed {
+	bare := *autoscaler
 	bare.Ledger = nil
 	return k.Adapter.Observe(&bare)
 }
@@ -126,8 +126,8 @@ func Governed(w World, ref workload.Ref, count int64) int64 {
 	if count <= 0 {
 		return count
 	}
-	decider{w: w}.eachGovernor(ref, func(gk *Kind, governor *workload.Object) {
-		if o := inForce(gk, governor); !o.Held {
+	decider{w: w}.eachAutoscaler(ref, func(gk *Kind, autoscaler *workload.Object) {
+		if o := inForce(gk, autoscaler); !o.Held {
 			count = o.Bounds.Clamp(count)
 		}
 	})
@@ -135,7 +135,7 @@ func Governed(w World, ref workload.Ref, count int64) int64 {
 }
 
 // isBoundBy reports whether a policy has set bounds of an autoscaler.
-func isBoundBy(k *Kind, governor *workload.Object, id workload.Policy) bool {
+func isBoundBy(k *Kind, autoscaler *workload.Object, id workload.Policy) bool {
 	by := id.String()
-	return slices.ContainsFunc(governor.Ledger, func(en workload.Entry) bool { return en.By == by && k.Adapter.IsBound(en.Pointer) })
+	return slices.ContainsFunc(autoscaler.Ledger, func(en workload.Entry) bool { return en.By == by && k.Adapter.IsBound(en.Pointer) })
 }

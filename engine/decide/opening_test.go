@@ -124,7 +124,7 @@ func TestTargetsWaitForBoundsThatAreNotSeen(t *testing.T) {
 		scaler = strings.TrimSuffix(scaler, "}") + `,"status":{` + tc.observed + `"conditions":[{"type":"AbleToScale","status":"` +
 			tc.able + `"}]}}`
 		w := memory(t, []policy.Object{half()}, webAt(6), scaler)
-		if v := decide.Target(w, web, evening, nil); v.Result.Patch == nil || (v.Gate.Kind == decide.GateUnseen) != tc.waits {
+		if v := decide.Target(w, web, evening, nil); v.Result.Patch == nil || (v.Gate.Kind == decide.GateUnreported) != tc.waits {
 			t.Errorf("%s: writes %q with gate %+v", tc.reason, body(v), v.Gate)
 		}
 	}

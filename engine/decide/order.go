@@ -256,15 +256,15 @@ func (d decider) unfinished(p *Policy, h *Hold) {
 		h.Last, h.Rest, h.Why = known.Last, known.Rest, known.Why
 		return
 	}
-	d.look(p, h)
+	d.searchWave(p, h)
 	if d.looks != nil {
 		d.looks[key] = *h
 	}
 }
 
-// look looks for the first unfinished object of the wave in h. It looks at the objects in Rest first, and then at all objects, because any
-// of them may have changed.
-func (d decider) look(p *Policy, h *Hold) {
+// searchWave looks for the first unfinished object of the wave in h. It looks at the objects in Rest first, and then at all
+// objects, because any of them may have changed.
+func (d decider) searchWave(p *Policy, h *Hold) {
 	look := func(refs []workload.Ref) bool {
 		for i, ref := range refs {
 			k := d.w.Kind(ref.GroupKind)

@@ -183,9 +183,9 @@ func (d decider) askSelecting(k *Kind, obj *workload.Object, ns Namespace, a *an
 	if own != "" || len(policies) == 0 {
 		return
 	}
-	governors := d.w.Governors(k.Ref(obj))
-	in := d.input(k, obj, len(governors) > 0)
-	controlled = d.control(k, obj, governors)
+	autoscalers := d.w.Autoscalers(k.Ref(obj))
+	in := d.input(k, obj, len(autoscalers) > 0)
+	controlled = d.control(k, obj, autoscalers)
 	a.wake = controlled.Until
 	acting := policies[:0]
 	for _, p := range policies {
@@ -281,7 +281,7 @@ func (d decider) addOverrides(in *pipeline.Input, acting []*Policy, k *Kind, obj
 	if governed != nil {
 		d.addBeside(in, tk, governed)
 	}
-	d.eachGovernor(in.Target.Ref, func(gk *Kind, governor *workload.Object) { d.addBeside(in, gk, governor) })
+	d.eachAutoscaler(in.Target.Ref, func(gk *Kind, autoscaler *workload.Object) { d.addBeside(in, gk, autoscaler) })
 	all := slices.Concat(in.Bounds, in.Beside)
 	if i := slices.IndexFunc(in.Overrides, func(o pipeline.Override) bool { return o.Applies(all, d.now) }); i >= 0 {
 		in.Awake = &in.Overrides[i]

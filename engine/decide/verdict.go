@@ -55,8 +55,8 @@ const (
 	GateOrder
 	// GateUnread: the records of owners are not read yet.
 	GateUnread
-	// GateUnseen: the controller of an autoscaler has not seen its bounds yet.
-	GateUnseen
+	// GateUnreported: the controller of an autoscaler has not seen its bounds yet.
+	GateUnreported
 )
 
 // Gate is the obstacle to a write. The zero Gate is open.

@@ -164,7 +164,7 @@ func (w *Waits) Looked(ref workload.Ref, v *Verdict, now time.Time) (again []wor
 			again = append(again, w.enter(ref, hold, now)...)
 		}
 	}
-	again = append(again, w.look(ref, moving, v.Gate.Kind == GateOrder)...)
+	again = append(again, w.leave(ref, moving, v.Gate.Kind == GateOrder)...)
 	slices.SortFunc(again, workload.Ref.Compare)
 	return slices.Compact(again)
 }
@@ -189,7 +189,7 @@ func (w *Waits) Arrived(ref workload.Ref) {
 }
 
 // Gone removes a target that does not exist any more, and returns the targets to decide again.
-func (w *Waits) Gone(ref workload.Ref) []workload.Ref { return w.look(ref, nil, false) }
+func (w *Waits) Gone(ref workload.Ref) []workload.Ref { return w.leave(ref, nil, false) }
 
 // settle records for rooms with a resumed standing that a target of the policy has nothing to change.
 func (w *Waits) settle(ref workload.Ref, p *Policy, moving map[Line]bool) {
@@ -212,7 +212,7 @@ func (w *Waits) enter(ref workload.Ref, hold *Hold, now time.Time) (again []work
 	r.members[ref] = m
 	p := r.party(m.entry)
 	if hold.Entering || p == nil && hold.Seen < m.entry {
-		return []workload.Ref{ref} // the look was before the entry
+		return []workload.Ref{ref} // the searchWave was before the entry
 	}
 	waited, moved := m.waits, p == nil || p.isOver(hold.Transition, now, hold.Waves) || p.isBefore(hold)
 	switch {
@@ -260,10 +260,10 @@ func (p *party) isBefore(hold *Hold) bool {
 	return p.Place > hold.Place
 }
 
-// look removes a target from every room in which it need not change any more. It returns the targets that may have
+// leave removes a target from every room in which it need not change any more. It returns the targets that may have
 // waited for it. If the target itself waits for an order, they continue to wait, because two orders may contradict
 // each other.
-func (w *Waits) look(ref workload.Ref, moving map[Line]bool, waits bool) (again []workload.Ref) {
+func (w *Waits) leave(ref workload.Ref, moving map[Line]bool, waits bool) (again []workload.Ref) {
 	w.concerned(ref, func(line Line, r *room) {
 		m, in := r.members[ref]
 		if in && !moving[line] {

@@ -29,9 +29,9 @@ type World interface {
 	// Referent resolves a reference in an autoscaler (workload.Names), and returns it with the usual spelling of the
 	// kind. A reference to a kind without an adapter is returned unchanged.
 	Referent(workload.Ref) workload.Ref
-	// Governors returns the autoscalers of an object, in order of their names. It leaves out an autoscaler that is
+	// Autoscalers returns the autoscalers of an object, in order of their names. It leaves out an autoscaler that is
 	// controlled by another autoscaler of the object.
-	Governors(workload.Ref) []workload.Ref
+	Autoscalers(workload.Ref) []workload.Ref
 	// Owners returns the objects of GitOps tools that apply an object by their own record, in order of their names. known is
 	// false while such records are not read yet.
 	Owners(workload.Ref) (all []workload.Ref, known bool)

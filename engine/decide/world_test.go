@@ -72,7 +72,7 @@ func (w *small) Referent(ref workload.Ref) workload.Ref {
 	return ref
 }
 
-func (w *small) Governors(ref workload.Ref) []workload.Ref {
+func (w *small) Autoscalers(ref workload.Ref) []workload.Ref {
 	var all []workload.Ref
 	for g, obj := range w.objects {
 		if to, ok := w.kinds[g.GroupKind].Adapter.Governs(obj); ok && w.Referent(to) == ref {

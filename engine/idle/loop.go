@@ -34,7 +34,7 @@ type Server interface {
 	Failed(name, query string, err error) error
 }
 
-// Options configure a Loop.
+// Options configure a Monitor.
 type Options struct {
 	World *world.World
 	// Server answers; nil: there is none.
@@ -51,8 +51,8 @@ type Options struct {
 	Log     logr.Logger
 }
 
-// Loop asks for the demand of all policies.
-type Loop struct {
+// Monitor asks for the demand of all policies.
+type Monitor struct {
 	opts Options
 	// news receives a value when a policy with a demand was added, changed or removed.
 	news chan struct{}
@@ -73,16 +73,16 @@ type fault struct{ reason, message string }
 // each namespace one is under way, so a namespace with many policies delays others as one with a single policy does.
 const mostQueries = 4
 
-// New returns a Loop. It asks once it runs.
-func New(o Options) *Loop {
-	l := &Loop{opts: o, news: make(chan struct{}, 1), turns: make(chan struct{}, mostQueries),
+// New returns a Monitor. It asks once it runs.
+func New(o Options) *Monitor {
+	l := &Monitor{opts: o, news: make(chan struct{}, 1), turns: make(chan struct{}, mostQueries),
 		tenants: make(chan struct{}, mostQueries), own: map[string]chan struct{}{}, faults: map[workload.Policy]fault{}}
 	o.World.Observe(l)
 	return l
 }
 
 // AfterPublish implements world.Observer.
-func (l *Loop) AfterPublish(_ *world.Snapshot, c *world.Change) {
+func (l *Monitor) AfterPublish(_ *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {
 		if p.New != nil && p.New.Idle != nil || p.Old != nil && p.Old.Idle != nil {
 			workers.Poke(l.news)
@@ -98,7 +98,7 @@ type asking struct {
 }
 
 // Run asks until the context ends.
-func (l *Loop) Run(ctx context.Context) {
+func (l *Monitor) Run(ctx context.Context) {
 	all := map[workload.Policy]asking{}
 	for {
 		l.follow(ctx, all)
@@ -114,7 +114,7 @@ func (l *Loop) Run(ctx context.Context) {
 }
 
 // follow begins to ask for new and changed policies, and ends it for the others.
-func (l *Loop) follow(ctx context.Context, all map[workload.Policy]asking) {
+func (l *Monitor) follow(ctx context.Context, all map[workload.Policy]asking) {
 	s := l.opts.World.Snapshot()
 	for id, a := range all {
 		if p := s.Find(id); !asks(p) || *p.Idle != a.rule {
@@ -135,7 +135,7 @@ func (l *Loop) follow(ctx context.Context, all map[workload.Policy]asking) {
 func asks(p *world.Policy) bool { return p != nil && p.Idle != nil && !p.Deleting && !p.IsBroken() }
 
 // begin begins to ask for a policy.
-func (l *Loop) begin(ctx context.Context, id workload.Policy, rule demand.Rule) asking {
+func (l *Monitor) begin(ctx context.Context, id workload.Policy, rule demand.Rule) asking {
 	w, f := l.watch(id, &rule)
 	if w == nil {
 		l.setFault(id, f)
@@ -154,7 +154,7 @@ func (l *Loop) begin(ctx context.Context, id workload.Policy, rule demand.Rule) 
 }
 
 // watch returns the watcher of a policy, or the reason why there is none.
-func (l *Loop) watch(id workload.Policy, rule *demand.Rule) (*watcher, fault) {
+func (l *Monitor) watch(id workload.Policy, rule *demand.Rule) (*watcher, fault) {
 	query, err := rule.Ask(l.opts.TenantLabel)
 	switch {
 	case l.opts.Server == nil:
@@ -164,11 +164,11 @@ func (l *Loop) watch(id workload.Policy, rule *demand.Rule) (*watcher, fault) {
 	case err != nil:
 		return nil, fault{"DemandFailed", err.Error()}
 	}
-	return &watcher{Loop: l, id: id, rule: rule, query: query}, fault{}
+	return &watcher{Monitor: l, id: id, rule: rule, query: query}, fault{}
 }
 
 // Once asks once for the present demand of all policies, and for its history if needed. It returns the messages of faults.
-func (l *Loop) Once(ctx context.Context, history bool) (faults []string) {
+func (l *Monitor) Once(ctx context.Context, history bool) (faults []string) {
 	for p := range l.opts.World.Snapshot().Policies {
 		if !asks(p) {
 			continue
@@ -186,7 +186,7 @@ func (l *Loop) Once(ctx context.Context, history bool) (faults []string) {
 }
 
 // setFault stores the fault of a policy, and queues its status if the fault is new.
-func (l *Loop) setFault(id workload.Policy, f fault) {
+func (l *Monitor) setFault(id workload.Policy, f fault) {
 	l.opts.Metrics.show(id, f == fault{})
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -200,17 +200,17 @@ func (l *Loop) setFault(id workload.Policy, f fault) {
 	l.opts.Dirty(id)
 }
 
-func (l *Loop) faultOf(id workload.Policy) fault {
+func (l *Monitor) faultOf(id workload.Policy) fault {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.faults[id]
 }
 
 // Decided implements target.Actuator. Each answer concerns all targets, whatever was decided.
-func (l *Loop) Decided(workload.Ref, *decide.Verdict) {}
+func (l *Monitor) Decided(workload.Ref, *decide.Verdict) {}
 
 // Mark implements target.Actuator. A target that stays awake because its use is unknown is counted as unable to sleep.
-func (l *Loop) Mark(ref workload.Ref, opinions []decide.Opinion, results []status.TargetResult) {
+func (l *Monitor) Mark(ref workload.Ref, opinions []decide.Opinion, results []status.TargetResult) {
 	for i := range results {
 		r, o := &results[i], &opinions[i]
 		if o.Policy.Idle == nil || o.Class != workload.ClassKeep || r.State != status.Awake {
@@ -223,13 +223,13 @@ func (l *Loop) Mark(ref workload.Ref, opinions []decide.Opinion, results []statu
 }
 
 // Report implements target.Actuator. The fault is that of the demand.
-func (l *Loop) Report(p *world.Policy, _ policy.Object) (reason, message string) {
+func (l *Monitor) Report(p *world.Policy, _ policy.Object) (reason, message string) {
 	f := l.faultOf(p.ID)
 	return f.reason, f.message
 }
 
 // ChangedOn implements target.Actuator: no pod is changed.
-func (l *Loop) ChangedOn(schema.GroupKind) int { return 0 }
+func (l *Monitor) ChangedOn(schema.GroupKind) int { return 0 }
 
 // Leftover implements target.Actuator: no pod is changed.
-func (l *Loop) Leftover(*world.Policy) string { return "" }
+func (l *Monitor) Leftover(*world.Policy) string { return "" }

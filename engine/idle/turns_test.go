@@ -24,7 +24,7 @@ func TestANamespaceHasOneQueryUnderWay(t *testing.T) {
 		}
 		l := New(Options{World: world.New(selector.Scope{}), Metrics: metrics, Dirty: func(workload.Policy) {}})
 		of := func(namespace string, i int) *watcher {
-			return &watcher{Loop: l, id: workload.Policy{Kind: "Schedule", Namespace: namespace, Name: fmt.Sprint(i)},
+			return &watcher{Monitor: l, id: workload.Policy{Kind: "Schedule", Namespace: namespace, Name: fmt.Sprint(i)},
 				rule: &demand.Rule{Namespace: namespace, Interval: 10 * time.Second}}
 		}
 		const many, takes = 20, 30 * time.Second

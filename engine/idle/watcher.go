@@ -19,7 +19,7 @@ const mostSeries = 100_000
 
 // watcher asks for the demand of one policy.
 type watcher struct {
-	*Loop
+	*Monitor
 	id    workload.Policy
 	rule  *demand.Rule
 	query *demand.Query

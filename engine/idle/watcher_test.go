@@ -114,7 +114,7 @@ func newStand(t testing.TB, tenant bool, change ...func(*v1alpha1.IdleRule)) *st
 	meta := metav1.ObjectMeta{Name: "idle", Finalizers: []string{v1alpha1.FinalizerRestore}}
 	w.Update(func(tx *world.Tx) {
 		tx.SetNamespaces(namespaces)
-		tx.UseKind(&world.Kind{Kind: k, Live: live})
+		tx.UseKind(&world.LiveKind{Kind: k, Live: live})
 		if tenant {
 			kind, _ := kinds.Find("Schedule")
 			meta.Namespace = "shop"
@@ -143,7 +143,7 @@ func newStand(t testing.TB, tenant bool, change ...func(*v1alpha1.IdleRule)) *st
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.watcher = &watcher{Loop: l, id: p.ID, rule: p.Idle, query: query}
+		s.watcher = &watcher{Monitor: l, id: p.ID, rule: p.Idle, query: query}
 	}
 	if s.watcher == nil {
 		t.Fatal("there is no policy")

@@ -34,7 +34,7 @@ const maxReceivers = 50
 // NewEmail returns an Email. The address is smtp://USER:PASSWORD@HOST:PORT/?from=ADDRESS&to=ADDRESS,ADDRESS with STARTTLS, or smtps:// with
 // TLS from the first byte. With tls=optional, a server without STARTTLS gets the message in clear text, but never a
 // password. Any other address is an UnusableValue, as an error.
-func NewEmail(g *Guard, address string) (*Email, error) {
+func NewEmail(g *Dialer, address string) (*Email, error) {
 	fault := func(text string) error {
 		return UnusableValue{"spec.to.service.urlFrom",
 			text + ": write smtp://USER:PASSWORD@HOST:587/?from=ADDRESS&to=ADDRESS into the Secret"}
@@ -87,7 +87,7 @@ func NewEmail(g *Guard, address string) (*Email, error) {
 
 // bounded returns a function that makes a connection with an end, from which at most maxBody bytes are read. The mail library has no such
 // limits before it sends the message. It extends the time for the message itself.
-func bounded(g *Guard, limit time.Duration) dial {
+func bounded(g *Dialer, limit time.Duration) dial {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := g.DialContext(ctx, network, address)
 		if err != nil {

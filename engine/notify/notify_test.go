@@ -25,9 +25,9 @@ const key = "YSBrZXkgb2YgdGhpcyB0ZXN0IG9ubHk="
 
 var at = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
-func guard(t *testing.T, allowed ...string) *Guard {
+func guard(t *testing.T, allowed ...string) *Dialer {
 	t.Helper()
-	g, err := NewGuard(allowed)
+	g, err := NewDialer(allowed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func envelope() *Envelope {
 			At: at.Format(time.RFC3339), Details: []string{"asleep"}, Count: 1}}
 }
 
-func send(t *testing.T, g *Guard, url string) error {
+func send(t *testing.T, g *Dialer, url string) error {
 	t.Helper()
 	w, err := NewWebhook(g, url, key, func() time.Time { return at })
 	if err != nil {
@@ -82,7 +82,7 @@ func TestPrivateAddressesAreRefusedUnlessAllowed(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "https://x", "x:80", "[", "a@b"} {
-		if _, err := NewGuard([]string{bad}); err == nil {
+		if _, err := NewDialer([]string{bad}); err == nil {
 			t.Errorf("%q is accepted", bad)
 		}
 	}

@@ -25,7 +25,7 @@ type Service struct {
 // NewService returns the sender for a service (but not for e-mail). A redirect that keeps the POST is followed, because some services use
 // them; each connection is checked. Any other redirect would lose the message. An address that is no URL, and an unknown
 // service, are errors.
-func NewService(g *Guard, kind v1alpha1.ServiceType, address string) (*Service, error) {
+func NewService(g *Dialer, kind v1alpha1.ServiceType, address string) (*Service, error) {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return nil, UnusableValue{"spec.to.service.urlFrom",

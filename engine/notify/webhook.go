@@ -94,7 +94,7 @@ type Webhook struct {
 
 // NewWebhook returns a Webhook. Other keys than those of signingKey, and addresses that are no URL, are errors of
 // type UnusableValue.
-func NewWebhook(g *Guard, address, key string, now func() time.Time) (*Webhook, error) {
+func NewWebhook(g *Dialer, address, key string, now func() time.Time) (*Webhook, error) {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return nil, UnusableValue{"spec.to.webhook.urlFrom", "the value in the Secret is no URL: write https://HOST/PATH"}

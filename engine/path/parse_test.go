@@ -194,7 +194,7 @@ func anySteps() *rapid.Generator[[]Step] {
 		}
 	})
 	step := rapid.Custom(func(t *rapid.T) Step {
-		switch Kind(rapid.IntRange(0, 3).Draw(t, "kind")) {
+		switch StepForm(rapid.IntRange(0, 3).Draw(t, "kind")) {
 		case Field:
 			return field.Draw(t, "field")
 		case Index:

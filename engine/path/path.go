@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// Kind is the form of a Step.
-type Kind uint8
+// StepForm is the form of a Step.
+type StepForm uint8
 
 const (
 	// Field is .name or ['name']: the member of an object.
-	Field Kind = iota
+	Field StepForm = iota
 	// Index is [n]: the element of an array, counted from 0.
 	Index
 	// Wildcard is [*]: every element of an array or every member of an object.
@@ -45,7 +45,7 @@ type Filter struct {
 
 // Step is a step of a path. Only the field of the Kind is set.
 type Step struct {
-	Kind   Kind
+	Kind   StepForm
 	Name   string // of a Field
 	Index  int    // of an Index
 	Filter Filter // of a Where

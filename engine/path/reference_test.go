@@ -270,7 +270,7 @@ func paths() *rapid.Generator[Path] {
 	return rapid.Custom(func(t *rapid.T) Path {
 		var steps []Step
 		for range rapid.IntRange(0, 4).Draw(t, "steps") {
-			s := Step{Kind: rapid.SampledFrom([]Kind{Field, Field, Field, Index, Wildcard, Where}).Draw(t, "kind")}
+			s := Step{Kind: rapid.SampledFrom([]StepForm{Field, Field, Field, Index, Wildcard, Where}).Draw(t, "kind")}
 			switch s.Kind {
 			case Field:
 				s.Name = rapid.SampledFrom(refKeys).Draw(t, "name")

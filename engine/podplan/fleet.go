@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"flyball.dev/flyball/engine/workload"
 )
 
 // CostAnnotation is the annotation that the ReplicaSet controller reads: of two equally ready pods, it deletes the pod
@@ -144,6 +146,12 @@ type Container struct {
 	// Restarts is the number of restarts. KilledAt is the time of the last kill for lack of memory, in seconds since
 	// 1970; zero: never.
 	Restarts, KilledAt int64
+}
+
+// Fleets returns the pods of targets.
+type Fleets interface {
+	// Fleet returns the active pods of a target; false: not everything is known yet.
+	Fleet(ref workload.Ref) (*Fleet, bool)
 }
 
 // Fleet has the pods of a target at one moment.

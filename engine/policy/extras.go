@@ -45,7 +45,7 @@ type Reporter interface {
 	AppliedLimit() int
 	// FillStatus edits the kind's own part of an object's status. state is the policy's state at the instant now. It returns the
 	// formerly active alternative from the status.
-	FillStatus(obj Object, now time.Time, state State, applied []Applied) (activeBefore string)
+	FillStatus(obj Object, now time.Time, state Summary, applied []Applied) (activeBefore string)
 }
 
 // Applied has the values of a policy that are in place on one target. A nil field means that the policy has set no such

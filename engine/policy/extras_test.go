@@ -63,7 +63,7 @@ func TestPolicyWantsTheCapabilitiesThatItNeeds(t *testing.T) {
 func TestABrokenPolicySelectsNothing(t *testing.T) {
 	errs := field.ErrorList{field.Required(field.NewPath("spec"), "give one"), field.Forbidden(field.NewPath("status"), "leave it")}
 	p := policy.Broken(workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "night"}, errs)
-	if want := (policy.State{Name: "Invalid", Message: errs.ToAggregate().Error()}); p.State(time.Time{}) != want {
+	if want := (policy.Summary{Name: "Invalid", Message: errs.ToAggregate().Error()}); p.State(time.Time{}) != want {
 		t.Errorf("its state is %+v, want %+v", p.State(time.Time{}), want)
 	}
 	deployment := schema.GroupKind{Group: "apps", Kind: "Deployment"}

@@ -102,9 +102,9 @@ func Adapted(a *adapter.Adapter, version string) AdaptedKind {
 	return k
 }
 
-// Kind is one row of the table of policy kinds (package kinds): all knowledge of the engine about a policy kind besides
+// Row is one row of the table of policy kinds (package kinds): all knowledge of the engine about a policy kind besides
 // compiled policies.
-type Kind struct {
+type Row struct {
 	// Name, Resource and Short are the names in the API: ClusterSchedule, clusterschedules, fcsch.
 	Name, Resource, Short string
 	// ClusterScoped is true for a cluster-scoped kind.
@@ -154,8 +154,8 @@ func NewKind[T, L any, PT interface {
 }, PL interface {
 	*L
 	runtime.Object
-}](compile func(PT, Context) (*Policy, field.ErrorList), parts func(PT) Meta) Kind {
-	return Kind{
+}](compile func(PT, Context) (*Policy, field.ErrorList), parts func(PT) Meta) Row {
+	return Row{
 		New:     func() Object { return PT(new(T)) },
 		NewList: func() runtime.Object { return PL(new(L)) },
 		Compile: func(obj Object, ctx Context) (*Policy, field.ErrorList) { return compile(obj.(PT), ctx) },
@@ -164,26 +164,26 @@ func NewKind[T, L any, PT interface {
 }
 
 // Pair returns the two rows of a policy, namespaced and cluster-scoped, with their names.
-func Pair(name, resource, short string, namespaced, cluster Kind) []Kind {
+func Pair(name, resource, short string, namespaced, cluster Row) []Row {
 	namespaced.Name, namespaced.Resource, namespaced.Short = name, resource, short
 	cluster.Name, cluster.Resource, cluster.Short, cluster.ClusterScoped = "Cluster"+name, "cluster"+resource, "fc"+short[1:], true
-	return []Kind{namespaced, cluster}
+	return []Row{namespaced, cluster}
 }
 
 // ActsOnTargets reports whether policies of the kind act on targets.
-func (k Kind) ActsOnTargets() bool { return k.Status(k.New()) != nil }
+func (k Row) ActsOnTargets() bool { return k.Status(k.New()) != nil }
 
 // Status returns the common part of the object's status; nil if the kind acts on no target.
-func (k Kind) Status(obj Object) *v1alpha1.PolicyStatus { return k.Meta(obj).Status }
+func (k Row) Status(obj Object) *v1alpha1.PolicyStatus { return k.Meta(obj).Status }
 
 // HasEnded reports whether an object has no effect any more at an instant.
-func (k Kind) HasEnded(obj Object, now time.Time) bool {
+func (k Row) HasEnded(obj Object, now time.Time) bool {
 	ends := k.Meta(obj).Ends
 	return !ends.IsZero() && !now.Before(ends)
 }
 
 // RightsOf returns the rights that the engine uses on behalf of the object.
-func (k Kind) RightsOf(obj Object) []Right {
+func (k Row) RightsOf(obj Object) []Right {
 	rights := k.Meta(obj).Rights
 	if rights == nil {
 		return nil
@@ -193,7 +193,7 @@ func (k Kind) RightsOf(obj Object) []Right {
 
 // NeedsFinalizer reports whether the object may change targets, so it must not be removed before
 // everything is restored.
-func (k Kind) NeedsFinalizer(obj Object) bool {
+func (k Row) NeedsFinalizer(obj Object) bool {
 	parts := k.Meta(obj)
 	return parts.Status != nil && !parts.ChangesNothing
 }

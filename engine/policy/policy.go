@@ -22,8 +22,8 @@ type Limit struct {
 	Delay time.Duration
 }
 
-// State is the state of a policy at an instant, independent of targets.
-type State struct {
+// Summary is the state of a policy at an instant, independent of targets.
+type Summary struct {
 	// Name is one word for status and metrics.
 	Name string
 	// Asleep is true if targets are to sleep.
@@ -79,7 +79,7 @@ type Policy struct {
 	// Pipeline decides about one target.
 	Pipeline pipeline.Pipeline
 	// State returns the state of the policy at an instant.
-	State func(now time.Time) State
+	State func(now time.Time) Summary
 	// Down limits the changes that reduce capacity. Up limits the changes that restore capacity.
 	Down, Up Limit
 	// Order is the order in which targets wake; nil: all at once.
@@ -142,8 +142,8 @@ func Broken(id workload.Policy, errs field.ErrorList) *Policy {
 		ID:      id,
 		Target:  selector.Nothing(),
 		Invalid: errs,
-		State: func(time.Time) State {
-			return State{Name: "Invalid", Message: errs.ToAggregate().Error()}
+		State: func(time.Time) Summary {
+			return Summary{Name: "Invalid", Message: errs.ToAggregate().Error()}
 		},
 	}
 }

@@ -25,7 +25,7 @@ func TestKindDescribesItsObjects(t *testing.T) {
 		{"acts, and changes nothing", policy.Meta{Status: status, ChangesNothing: true}, true, false, false},
 		{"acts on nothing", policy.Meta{}, false, false, false},
 	} {
-		k := policy.Kind{New: func() policy.Object { return &v1alpha1.Schedule{} }, Meta: func(policy.Object) policy.Meta { return tc.parts }}
+		k := policy.Row{New: func() policy.Object { return &v1alpha1.Schedule{} }, Meta: func(policy.Object) policy.Meta { return tc.parts }}
 		if acts, finalizer, rights := k.ActsOnTargets(), k.NeedsFinalizer(k.New()), len(k.RightsOf(k.New())) > 0; acts != tc.acts ||
 			finalizer != tc.finalizer || rights != tc.rights {
 			t.Errorf("%s: acts %t, finalizer %t, rights %t", tc.name, acts, finalizer, rights)

@@ -16,8 +16,8 @@ type Right struct {
 	// Kind is the kind of the objects; zero: every kind that the policy selects and whose adapter has a needed
 	// capability.
 	Kind schema.GroupKind
-	// Governors is true if the right is on the autoscalers of the selected objects. They may be of every autoscaler kind.
-	Governors bool
+	// Autoscalers is true if the right is on the autoscalers of the selected objects. They may be of every autoscaler kind.
+	Autoscalers bool
 	// Owners is true if the right is on the objects of GitOps tools that apply the selected objects. They may be of every
 	// such kind, and for a policy without a namespace in every namespace.
 	Owners bool

@@ -77,8 +77,8 @@ type Seen struct {
 	Started []time.Duration
 	// Stuck is true if the autoscaler cannot read its metrics.
 	Stuck bool
-	// Governor is the target's autoscaler; nil: none.
-	Governor *SeenGovernor
+	// Autoscaler is the target's autoscaler; nil: none.
+	Autoscaler *SeenAutoscaler
 	// Verticals are the VerticalPodAutoscalers of the target, by name.
 	Verticals []SeenVertical
 	// Pods is the state of in-place changes of the pods.
@@ -102,8 +102,8 @@ type SeenPods struct {
 	Unable string
 }
 
-// SeenGovernor is an autoscaler with its owner's values.
-type SeenGovernor struct {
+// SeenAutoscaler is an autoscaler with its owner's values.
+type SeenAutoscaler struct {
 	workload.Ref
 	Bounds      workload.Bounds
 	Utilisation []workload.Utilisation

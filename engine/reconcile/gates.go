@@ -10,7 +10,7 @@ import (
 // reverse.
 func (l *Loop) setGates() {
 	verdict := &gate.Verdict{Failing: l.obstacle.Failing, Queue: l.Add}
-	finalizer := &gate.Finalizer{Keeper: l.keeper}
+	finalizer := &gate.Finalizer{Protector: l.keeper}
 	relatives := &gate.Relatives{World: l.world, Inflight: l.inflight}
 	l.gates = slices.Concat(
 		gate.Chain{

@@ -62,7 +62,7 @@ func halved(t *testing.T) (s *scene, api *storing, web, hpa workload.Ref) {
 	}}
 	s = newScene(t, api)
 	web = s.halve(t)
-	hpa = s.world.Snapshot().Governors(web)[0]
+	hpa = s.world.Snapshot().Autoscalers(web)[0]
 	return s, api, web, hpa
 }
 
@@ -160,7 +160,7 @@ func TestTargetWaitsForAConcurrentWriteOfItsAutoscaler(t *testing.T) {
 }
 
 // put adds an object.
-func (s *scene) put(t *testing.T, k *world.Kind, manifest string) {
+func (s *scene) put(t *testing.T, k *world.LiveKind, manifest string) {
 	t.Helper()
 	obj := worldtest.Project(t, k.Kind, manifest)
 	k.Live.Objects.(*worldtest.Store).Put(obj)

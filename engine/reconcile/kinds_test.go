@@ -24,13 +24,13 @@ func TestAutoscalersOfADroppedKindAreQueued(t *testing.T) {
 	k := worldtest.Kind(t, worldtest.Autoscalers)
 	live, objects := world.NewLive(k.Adapter), &worldtest.Store{}
 	live.Objects = objects
-	put := func(k *world.Kind, store *worldtest.Store, manifest string) workload.Ref {
+	put := func(k *world.LiveKind, store *worldtest.Store, manifest string) workload.Ref {
 		obj := worldtest.Project(t, k.Kind, manifest)
 		store.Put(obj)
 		s.world.ObjectChanged(k.Live, nil, obj)
 		return k.Ref(obj)
 	}
-	governing := &world.Kind{Kind: k, Live: live}
+	governing := &world.LiveKind{Kind: k, Live: live}
 	hpa, web := put(governing, objects, worldtest.Autoscaler("web", "web", 1, 9, "")),
 		put(s.kind, s.objects, worldtest.Deployment("web", 3, ""))
 	s.world.Update(func(tx *world.Tx) { tx.UseKind(governing) })

@@ -38,12 +38,12 @@ type Templates interface {
 	// Follow applies a change of a policy and returns the affected objects.
 	Follow(c world.PolicyChange) []workload.Ref
 	// OfKind returns the objects of a kind created from templates.
-	OfKind(k *world.Kind) []workload.Ref
+	OfKind(k *world.LiveKind) []workload.Ref
 }
 
-// Keeper protects adapters from deletion and checks their rights.
-type Keeper interface {
-	gate.Keeper
+// AdapterProtector protects adapters from deletion and checks their rights.
+type AdapterProtector interface {
+	gate.Protector
 	// Forbidden starts a new check of the adapter's rights after a forbidden write.
 	Forbidden(k *decide.Kind)
 }
@@ -60,7 +60,7 @@ type Options struct {
 	Tracker   *status.Tracker
 	Status    *status.Writer
 	Templates Templates
-	Keeper    Keeper
+	Keeper    AdapterProtector
 	Metrics   *Metrics
 	// Savings records the savings of policies.
 	Savings *savings.Book
@@ -80,7 +80,7 @@ type Loop struct {
 	batches   *apply.Batches
 	status    *status.Writer
 	templates Templates
-	keeper    Keeper
+	keeper    AdapterProtector
 	actuators Actuators
 	metrics   *Metrics
 
@@ -123,7 +123,7 @@ func (l *Loop) Run(ctx context.Context) {
 	wg.Go(func() { l.status.Run(ctx) })
 	wg.Go(func() { l.followFreezes(ctx) })
 	wg.Go(func() { l.actuators.Run(ctx) })
-	workers.Loop{
+	workers.Pool{
 		Queue: l.queue, Settle: l.handleResult, Log: l.opts.Log,
 		// The end of the context does not interrupt a write in flight.
 		Process: func(ctx context.Context, ref workload.Ref) error { return l.process(context.WithoutCancel(ctx), ref) },

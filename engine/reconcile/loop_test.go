@@ -45,7 +45,7 @@ type scene struct {
 	registry *prometheus.Registry
 	client   client.Client
 	objects  *worldtest.Store
-	kind     *world.Kind
+	kind     *world.LiveKind
 }
 
 // noTemplates is for policies that create no objects.
@@ -57,7 +57,7 @@ func (noTemplates) Keep(context.Context, workload.Ref) (changed, missing bool, e
 func (noTemplates) Failure(workload.Ref, workload.Policy) string     { return "" }
 func (noTemplates) WantedBy(workload.Ref) []*world.Policy            { return nil }
 func (noTemplates) Follow(world.PolicyChange) []workload.Ref         { return nil }
-func (noTemplates) OfKind(*world.Kind) []workload.Ref                { return nil }
+func (noTemplates) OfKind(*world.LiveKind) []workload.Ref            { return nil }
 func (noTemplates) PutFinalizer(context.Context, *decide.Kind) error { return nil }
 func (noTemplates) Forbidden(*decide.Kind)                           {}
 func (noTemplates) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
@@ -100,7 +100,7 @@ func newScene(t *testing.T, api http.Handler) *scene {
 	k := worldtest.Kind(t, worldtest.Deployments)
 	live := world.NewLive(k.Adapter)
 	live.Objects = s.objects
-	s.kind = &world.Kind{Kind: k, Live: live}
+	s.kind = &world.LiveKind{Kind: k, Live: live}
 	namespaces := &worldtest.Store{}
 	namespaces.Put(&workload.Object{Name: "shop"})
 	w.Update(func(tx *world.Tx) { tx.SetNamespaces(namespaces); tx.UseKind(s.kind) })
@@ -108,7 +108,7 @@ func newScene(t *testing.T, api http.Handler) *scene {
 }
 
 // kindThat returns the kind Schedule with a function that changes each compiled policy.
-func kindThat(t *testing.T, compile func(p *policy.Policy)) policy.Kind {
+func kindThat(t *testing.T, compile func(p *policy.Policy)) policy.Row {
 	t.Helper()
 	k, ok := kinds.Find("Schedule")
 	if !ok {
@@ -124,7 +124,7 @@ func kindThat(t *testing.T, compile func(p *policy.Policy)) policy.Kind {
 }
 
 // add adds a policy for Deployments of the given names, or for all Deployments.
-func (s *scene) add(t *testing.T, k policy.Kind, id workload.Policy, names ...string) {
+func (s *scene) add(t *testing.T, k policy.Row, id workload.Policy, names ...string) {
 	t.Helper()
 	obj := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{
 		Namespace: id.Namespace, Name: id.Name, Generation: 1, Finalizers: []string{v1alpha1.FinalizerRestore},

@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// BeforePublish implements world.Foreseer. It marks the targets of a changed policy as pending before the policy's
+// BeforePublish implements world.EarlyObserver. It marks the targets of a changed policy as pending before the policy's
 // new form is published, so that no status counts them as settled. It does the same for newly selected targets.
 func (l *Loop) BeforePublish(before, next *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {
@@ -40,7 +40,7 @@ func (l *Loop) BeforePublish(before, next *world.Snapshot, c *world.Change) {
 }
 
 // expect marks the objects that a policy selects as pending, unless they were already decided under this policy.
-func (l *Loop) expect(s *world.Snapshot, p *world.Policy, k *world.Kind) {
+func (l *Loop) expect(s *world.Snapshot, p *world.Policy, k *world.LiveKind) {
 	if p.Deleting || !p.Kind.ActsOnTargets() {
 		return
 	}
@@ -60,7 +60,7 @@ func (l *Loop) asksOtherwise(old, next *world.Policy) bool {
 	return !sameState(old.State(now), next.State(now))
 }
 
-func sameState(a, b policy.State) bool {
+func sameState(a, b policy.Summary) bool {
 	return a.Name == b.Name && a.Active == b.Active && a.Since.Equal(b.Since) && a.Next.Equal(b.Next)
 }
 
@@ -136,7 +136,7 @@ func (l *Loop) resumeBatches(p *world.Policy) {
 
 // queueKind queues the objects of a kind and all objects related to them (see Snapshot.Related), because the claim of a
 // policy on an object can also change a related object.
-func (l *Loop) queueKind(now *world.Snapshot, k *world.Kind) {
+func (l *Loop) queueKind(now *world.Snapshot, k *world.LiveKind) {
 	k.Live.Range(func(obj *workload.Object) bool {
 		now.Related(k.Ref(obj), l.queue.Add)
 		return true
@@ -158,7 +158,7 @@ func (l *Loop) queueControlledBy(now *world.Snapshot, by schema.GroupKind) {
 
 // queueHolders queues the targets of policies that hold owners, if objects of the kind can be owners: a target waits
 // until the records of all owners are read, also a target without an owner.
-func (l *Loop) queueHolders(now *world.Snapshot, k *world.Kind) {
+func (l *Loop) queueHolders(now *world.Snapshot, k *world.LiveKind) {
 	if !k.Adapter.CanOwn() {
 		return
 	}
@@ -170,7 +170,7 @@ func (l *Loop) queueHolders(now *world.Snapshot, k *world.Kind) {
 }
 
 // dirtyPoliciesOf schedules a new look at the status of the policies involved with a kind.
-func (l *Loop) dirtyPoliciesOf(now *world.Snapshot, k *world.Kind) {
+func (l *Loop) dirtyPoliciesOf(now *world.Snapshot, k *world.LiveKind) {
 	for p := range now.Policies {
 		if p.SpeaksOf(k.GroupKind) {
 			l.tracker.Dirty(p.ID)

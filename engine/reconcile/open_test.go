@@ -79,7 +79,7 @@ func TestBoundsAreLoweredBeforeTheTarget(t *testing.T) {
 func (s *scene) halve(t *testing.T) workload.Ref {
 	t.Helper()
 	k := worldtest.Kind(t, worldtest.Autoscalers)
-	governing := &world.Kind{Kind: k, Live: world.NewLive(k.Adapter)}
+	governing := &world.LiveKind{Kind: k, Live: world.NewLive(k.Adapter)}
 	objects := &worldtest.Store{}
 	governing.Live.Objects = objects
 	hpa, web := worldtest.Project(t, k, worldtest.Autoscaler("web", "web", 4, 9, "")),

@@ -188,4 +188,4 @@ func (l *Loop) forget(ref workload.Ref) {
 	})
 }
 
-var _ world.Foreseer = (*Loop)(nil)
+var _ world.EarlyObserver = (*Loop)(nil)

@@ -69,7 +69,7 @@ func (q *Queue) addRelatives(ref workload.Ref) {
 }
 
 // Retry queues every object of a kind without the pauses of earlier failures, because the API server answers again.
-func (q *Queue) Retry(k *world.Kind) {
+func (q *Queue) Retry(k *world.LiveKind) {
 	q.obstacle.ForgetKind(k.GroupKind)
 	k.Live.Range(func(obj *workload.Object) bool {
 		ref := k.Ref(obj)

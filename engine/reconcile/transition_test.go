@@ -15,11 +15,11 @@ func sceneAtNoon(t *testing.T, targets int) *scene {
 	s := newScene(t, noTemplates{})
 	one := noon.Add(time.Hour)
 	s.add(t, kindThat(t, func(p *policy.Policy) {
-		p.State = func(now time.Time) policy.State {
+		p.State = func(now time.Time) policy.Summary {
 			if now.Before(one) {
-				return policy.State{Name: "Awake", Since: noon.Add(-time.Hour), Next: one}
+				return policy.Summary{Name: "Awake", Since: noon.Add(-time.Hour), Next: one}
 			}
-			return policy.State{Name: "Asleep", Since: one}
+			return policy.Summary{Name: "Asleep", Since: one}
 		}
 	}), nights)
 	s.look(t, nights)
@@ -31,7 +31,7 @@ func sceneAtNoon(t *testing.T, targets int) *scene {
 }
 
 // settleAs records a target's state as the loop does after a decision.
-func (s *scene) settleAs(i int, state status.State) {
+func (s *scene) settleAs(i int, state status.Mark) {
 	s.tracker.Count(webs(i), []status.TargetResult{{Policy: nights, State: state}})
 }
 
@@ -128,7 +128,7 @@ func TestEditIsNoTransition(t *testing.T) {
 	edited := s.world.Snapshot().Find(nights).Object.DeepCopyObject().(policy.Object)
 	edited.SetGeneration(2)
 	k := kindThat(t, func(p *policy.Policy) {
-		p.State = func(time.Time) policy.State { return policy.State{Name: "Awake", Since: later} }
+		p.State = func(time.Time) policy.Summary { return policy.Summary{Name: "Awake", Since: later} }
 	})
 	s.world.Update(func(tx *world.Tx) { tx.SetPolicy(k, edited) })
 	s.clock.Step(8 * time.Hour)

@@ -34,7 +34,7 @@ func TestAFreezeIsAnnouncedWithItsEnforcement(t *testing.T) {
 		r := &noted{}
 		s := &Writer{recorder: r, owed: map[workload.Policy]*announcement{}}
 		v := &view{policy: &world.Policy{Policy: decide.Policy{Policy: &policy.Policy{ID: policyID}}}, counts: *newCounts(), judges: true,
-			state: policy.State{Name: "Frozen", Active: "release", Message: "changes are denied"}}
+			state: policy.Summary{Name: "Frozen", Active: "release", Message: "changes are denied"}}
 		s.announceTransition(nil, v, v.transition(&v1alpha1.PolicyStatus{}, &v1alpha1.PolicyStatus{State: "Frozen"}, ""))
 		if len(r.notes) != 0 {
 			t.Fatalf("told before anything is known: %s", r.notes)

@@ -26,7 +26,7 @@ const (
 // view has all inputs of a policy's status.
 type view struct {
 	policy     *world.Policy
-	state      policy.State
+	state      policy.Summary
 	now        time.Time
 	generation int64
 	// held is true if an obstacle stops the deletion of the policy until a user acts.
@@ -68,7 +68,7 @@ func (s *Writer) view(snapshot *world.Snapshot, p *world.Policy, now time.Time, 
 	}
 	if p.Deleting {
 		// A deleted policy has no further transitions.
-		v.state = policy.State{Name: "Restoring", Since: p.Object.GetDeletionTimestamp().Time}
+		v.state = policy.Summary{Name: "Restoring", Since: p.Object.GetDeletionTimestamp().Time}
 		var remaining []workload.Ref
 		snapshot.EachLedgerOf(p.ID, func(ref workload.Ref) { remaining = append(remaining, ref) })
 		v.restore(remaining)

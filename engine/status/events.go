@@ -105,7 +105,7 @@ func (s *Writer) announceTransition(obj policy.Object, v *view, next *announceme
 
 // looked reports whether every known target was decided, and whether the enforcement of a freeze was checked.
 func (v *view) looked() bool {
-	return v.policy.Deleting || v.counts.unseen == 0 && v.listing == "" && (!v.judges || v.known)
+	return v.policy.Deleting || v.counts.undecided == 0 && v.listing == "" && (!v.judges || v.known)
 }
 
 // announce sends events for the changes between two statuses.
@@ -157,7 +157,7 @@ func (s *Writer) AnnounceDropped(v *decide.Verdict) {
 }
 
 // oneLine makes the texts of a state printable, because users choose the names of windows, days and triggers in them.
-func oneLine(state policy.State) policy.State {
+func oneLine(state policy.Summary) policy.Summary {
 	state.Message, state.Active = workload.OneLine(state.Message, 2048), workload.OneLine(state.Active, 253)
 	return state
 }

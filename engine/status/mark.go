@@ -121,7 +121,7 @@ func (m *TargetResult) noteConflicts(v *decide.Verdict) {
 }
 
 // settled returns the state of a target after its verdict is executed.
-func settled(v *decide.Verdict, o decide.Opinion) State {
+func settled(v *decide.Verdict, o decide.Opinion) Mark {
 	switch o.Class {
 	case workload.ClassAwake:
 		return Awake
@@ -153,7 +153,7 @@ func settled(v *decide.Verdict, o decide.Opinion) State {
 }
 
 // kept returns the state of a target whose policy only claims to keep its values.
-func kept(v *decide.Verdict, o decide.Opinion) State {
+func kept(v *decide.Verdict, o decide.Opinion) Mark {
 	mine := func(e workload.Entry) bool { return e.Once == "" && slices.Contains(e.Holders(), o.Policy.ID) }
 	switch {
 	case v.Object == nil || !slices.ContainsFunc(v.Object.Ledger, mine):

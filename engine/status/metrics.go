@@ -93,7 +93,7 @@ func (m *Metrics) policy(v *view, conditions []metav1.Condition) {
 }
 
 // showState updates the series for the state and the active part of a policy.
-func (m *Metrics) showState(p *policy.Policy, state policy.State) {
+func (m *Metrics) showState(p *policy.Policy, state policy.Summary) {
 	kind, name, now := p.ID.Kind, p.ID.Label(), shownState{state.Name, state.Active}
 	if before, ok := m.shown.Swap(p.ID, now); ok && before != now {
 		m.state.DeleteLabelValues(kind, name, before.(shownState).state)

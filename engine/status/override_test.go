@@ -23,7 +23,7 @@ func TestAnOrderDoesNotReachTargetsThatItDoesNotChange(t *testing.T) {
 		conflicts []pipeline.Conflict
 		state     workload.State
 		failure   string
-		want      State
+		want      Mark
 		reached   bool
 	}{
 		{"it sleeps", nil, workload.StateAsleep, "", Asleep, true},

@@ -81,14 +81,14 @@ func TestTargetsKeptAwakeAreCounted(t *testing.T) {
 	p := &world.Policy{Policy: decide.Policy{Policy: &policy.Policy{ID: policyID}}}
 	for _, test := range []struct {
 		asleep  bool
-		counts  map[State]int32
+		counts  map[Mark]int32
 		message string
 	}{
-		{true, map[State]int32{Asleep: 2}, "2 targets are as they should be"},
-		{true, map[State]int32{Asleep: 1, Awake: 2}, "3 targets are as they should be; 2 kept awake"},
-		{false, map[State]int32{Awake: 2}, "2 targets are as they should be"},
+		{true, map[Mark]int32{Asleep: 2}, "2 targets are as they should be"},
+		{true, map[Mark]int32{Asleep: 1, Awake: 2}, "3 targets are as they should be; 2 kept awake"},
+		{false, map[Mark]int32{Awake: 2}, "2 targets are as they should be"},
 	} {
-		v := &view{policy: p, counts: *newCounts(), state: policy.State{Asleep: test.asleep}}
+		v := &view{policy: p, counts: *newCounts(), state: policy.Summary{Asleep: test.asleep}}
 		for state, n := range test.counts {
 			v.counts.counts[state] = n
 		}

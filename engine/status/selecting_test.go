@@ -42,7 +42,7 @@ func TestKindsWithoutTheNeededCapabilitySelectNothing(t *testing.T) {
 			}
 		}
 		tx.SetNamespaces(namespaces)
-		tx.UseKind(&world.Kind{Kind: k, Live: live})
+		tx.UseKind(&world.LiveKind{Kind: k, Live: live})
 		tx.SetPolicy(kind, obj)
 	})
 	p := w.Snapshot().Find(id)

@@ -15,13 +15,13 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// State is the state of a target under one policy.
-type State uint8
+// Mark is the state of a target under one policy.
+type Mark uint8
 
 // States of a target under a policy.
 const (
 	// None: the policy is not involved with the target.
-	None State = iota
+	None Mark = iota
 	Awake
 	Asleep
 	AlreadyAsleep
@@ -42,7 +42,7 @@ var stateNames = [stateCount]string{"", "awake", "asleep", "already_asleep", "pe
 // TargetResult is the record of a target under one policy. Empty texts do not apply.
 type TargetResult struct {
 	Policy workload.Policy
-	State  State
+	State  Mark
 	// Failure is the error. Waiting is the obstacle. Falling is the part of falling asleep that is not done. Contested is
 	// the other writer that resets the value. Conflict is the policy with a different claim of equal rank. Overruled is the
 	// policy with a different claim if a priority decides. Unable is the impossible part of the claim. Override is the
@@ -87,9 +87,9 @@ type Tracker struct {
 
 type record struct {
 	policy workload.Policy
-	state  State
-	// unseen is true while a decision about the target is outstanding.
-	unseen bool
+	state  Mark
+	// undecided is true while a decision about the target is outstanding.
+	undecided bool
 }
 
 // NewTracker returns an empty Tracker. clock is the clock for decisions.
@@ -185,11 +185,11 @@ func (b *Tracker) Await(refs []workload.Ref) {
 	for _, ref := range refs {
 		records := b.records[ref]
 		for i, r := range records {
-			if r.state == None || r.state == Failed || r.unseen {
+			if r.state == None || r.state == Failed || r.undecided {
 				continue
 			}
 			b.counts(r.policy).await(ref, r.state)
-			records[i].state, records[i].unseen = Pending, true
+			records[i].state, records[i].undecided = Pending, true
 		}
 	}
 }
@@ -200,7 +200,7 @@ func (b *Tracker) Expect(id workload.Policy, ref workload.Ref) {
 	defer b.mu.Unlock()
 	if recordUnder(b.records[ref], id).state == None {
 		others := slices.DeleteFunc(b.records[ref], func(r record) bool { return r.policy == id })
-		b.records[ref] = append(others, record{policy: id, state: Pending, unseen: true})
+		b.records[ref] = append(others, record{policy: id, state: Pending, undecided: true})
 		b.counts(id).await(ref, None)
 	}
 }
@@ -264,8 +264,8 @@ func recordUnder(records []record, id workload.Policy) record {
 // and messages are made from it.
 type counts struct {
 	counts [stateCount]int32
-	// unseen is the number of pending targets not decided yet.
-	unseen                                                                          int32
+	// undecided is the number of pending targets not decided yet.
+	undecided                                                                       int32
 	failures, waiting, falling, contested, conflicts, overruled, unable, overridden map[workload.Ref]string
 	applied                                                                         map[workload.Ref]Applied
 	controlled                                                                      map[workload.Ref]decide.Control
@@ -308,7 +308,7 @@ func (t *counts) total() (n int32) {
 func (m TargetResult) inState() TargetResult {
 	for _, said := range []struct {
 		text *string
-		in   State
+		in   Mark
 	}{{&m.Failure, Failed}, {&m.Waiting, Pending}, {&m.Falling, FallingAsleep}, {&m.Unable, Unable}, {&m.Override, Overridden}} {
 		if m.State != said.in {
 			*said.text = ""
@@ -320,12 +320,12 @@ func (m TargetResult) inState() TargetResult {
 // move moves a target from the state of a record to the state of a mark. It reports whether status data has changed.
 func (t *counts) move(ref workload.Ref, from record, m TargetResult) bool {
 	m = m.inState()
-	changed := from.state != m.State || from.unseen
+	changed := from.state != m.State || from.undecided
 	if from.state != None {
 		t.counts[from.state]--
 	}
-	if from.unseen {
-		t.unseen--
+	if from.undecided {
+		t.undecided--
 	}
 	if m.State != None {
 		t.counts[m.State]++
@@ -344,12 +344,12 @@ func (t *counts) move(ref workload.Ref, from record, m TargetResult) bool {
 
 // await moves a target to pending. Messages of its former state are dropped; Contested, Conflict and Overruled stay
 // until the next decision.
-func (t *counts) await(ref workload.Ref, from State) {
+func (t *counts) await(ref workload.Ref, from Mark) {
 	if from != None {
 		t.counts[from]--
 	}
 	t.counts[Pending]++
-	t.unseen++
+	t.undecided++
 	delete(t.waiting, ref)
 	delete(t.falling, ref)
 	delete(t.unable, ref)

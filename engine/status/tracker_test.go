@@ -29,12 +29,12 @@ func TestAwaitedTargetsArePending(t *testing.T) {
 		b.read(policyID, func(t *counts) { out = t.copy() })
 		return out
 	}
-	if got := now(); got.total() != 4 || got.unseen != 1 || got.counts[Pending] != 2 {
+	if got := now(); got.total() != 4 || got.undecided != 1 || got.counts[Pending] != 2 {
 		t.Errorf("before: %+v", got)
 	}
 	b.Await([]workload.Ref{object("web"), object("api"), object("db"), object("late"), object("gone")})
 	got := now()
-	if got.total() != 4 || got.unseen != 3 || got.counts[Pending] != 3 || got.counts[Failed] != 1 {
+	if got.total() != 4 || got.undecided != 3 || got.counts[Pending] != 3 || got.counts[Failed] != 1 {
 		t.Errorf("awaited: %+v", got)
 	}
 	if len(got.overridden)+len(got.waiting) != 0 || got.conflicts[object("web")] == "" || got.failures[object("api")] == "" {
@@ -44,7 +44,7 @@ func TestAwaitedTargetsArePending(t *testing.T) {
 		b.Count(object(name), []TargetResult{{Policy: policyID, State: Asleep}})
 	}
 	b.Count(object("late"), nil) // deleted before the first decision
-	if got := now(); got.total() != 3 || got.unseen != 0 || got.counts[Asleep] != 3 || len(got.conflicts)+len(got.failures) != 0 {
+	if got := now(); got.total() != 3 || got.undecided != 0 || got.counts[Asleep] != 3 || len(got.conflicts)+len(got.failures) != 0 {
 		t.Errorf("after: %+v", got)
 	}
 	if done := now(); done.counted() != "3 targets: 3 asleep" {
@@ -84,13 +84,13 @@ func TestEventNotesAreCutToTheLimit(t *testing.T) {
 // The message of a target belongs to the state it is counted in, so that lists of names agree with the counts.
 func TestMessagesBelongToTheCountedState(t *testing.T) {
 	b := NewTracker(nil, nil, nil)
-	say := func(s State) TargetResult {
+	say := func(s Mark) TargetResult {
 		return TargetResult{Policy: policyID, State: s, Failure: "refused", Waiting: "waits for its batch", Unable: "no place",
 			Override: "overruled",
 			Conflict: "overruled"}
 	}
-	for name, s := range map[string]State{"failed": Failed, "pending": Pending, "unable": Unable, "overridden": Overridden, "asleep": Asleep,
-		"governor": None} {
+	for name, s := range map[string]Mark{"failed": Failed, "pending": Pending, "unable": Unable, "overridden": Overridden, "asleep": Asleep,
+		"autoscaler": None} {
 		b.Count(object(name), []TargetResult{say(s)})
 	}
 	var got counts

@@ -49,7 +49,7 @@ func (b *Tracker) Written(id workload.Policy) {
 
 // observeTransition publishes the lag of a transition once no target of the policy waits. A state reached by an edit of
 // the policy has no lag.
-func (b *Tracker) observeTransition(id workload.Policy, state policy.State, pending int32) {
+func (b *Tracker) observeTransition(id workload.Policy, state policy.Summary, pending int32) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t := b.transitioned[id]

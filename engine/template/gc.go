@@ -73,7 +73,8 @@ func (k *Keeper) leave(p *world.Policy, ref workload.Ref, why error) {
 
 // removeUnwanted deletes an object if its policy has no template any more, or if the template names another object or
 // kind. Objects of a policy that cannot be read stay.
-func (k *Keeper) removeUnwanted(ctx context.Context, s *world.Snapshot, kind *world.Kind, obj *workload.Object) (removed bool, err error) {
+func (k *Keeper) removeUnwanted(ctx context.Context, s *world.Snapshot, kind *world.LiveKind, obj *workload.Object) (
+	removed bool, err error) {
 	if obj == nil || obj.Deleting {
 		return false, nil
 	}
@@ -90,7 +91,7 @@ func (k *Keeper) removeUnwanted(ctx context.Context, s *world.Snapshot, kind *wo
 }
 
 // remove deletes an object, or removes its owner reference, if the policy still controls it.
-func (k *Keeper) remove(ctx context.Context, kind *world.Kind, ref workload.Ref, p *world.Policy) (changed bool, err error) {
+func (k *Keeper) remove(ctx context.Context, kind *world.LiveKind, ref workload.Ref, p *world.Policy) (changed bool, err error) {
 	live, err := k.Client.Get(ctx, kind.Resource, ref.Namespace, ref.Name)
 	if err != nil || live == nil {
 		return false, err

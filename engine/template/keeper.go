@@ -53,7 +53,7 @@ func (k *Keeper) Follow(c world.PolicyChange) []workload.Ref {
 }
 
 // OfKind returns the wanted objects of a kind. It includes missing objects, which no watch delivers.
-func (k *Keeper) OfKind(kind *world.Kind) []workload.Ref { return k.ofKind(kind.GroupKind) }
+func (k *Keeper) OfKind(kind *world.LiveKind) []workload.Ref { return k.ofKind(kind.GroupKind) }
 
 // Keep creates a missing object of a template, keeps the template's fields in place, and removes an object that no
 // template asks for any more. changed reports whether it has changed the object; the watch then brings the change.
@@ -69,7 +69,7 @@ func (k *Keeper) Keep(ctx context.Context, ref workload.Ref) (changed, missing b
 	if changed, err = k.removeUnwanted(ctx, snapshot, kind, obj); changed || err != nil {
 		return changed, false, err
 	}
-	k.makeGovernors(ctx, snapshot, ref)
+	k.makeAutoscalers(ctx, snapshot, ref)
 	wanted := k.WantedBy(ref)
 	if len(wanted) == 0 || obj == nil && isGoverned(snapshot, wanted[0].Template) {
 		return false, false, nil
@@ -86,26 +86,26 @@ func (k *Keeper) Keep(ctx context.Context, ref workload.Ref) (changed, missing b
 	return changed, obj == nil, err
 }
 
-// makeGovernors creates the missing autoscalers of an object, because another autoscaler of the object may have been
+// makeAutoscalers creates the missing autoscalers of an object, because another autoscaler of the object may have been
 // removed.
-func (k *Keeper) makeGovernors(ctx context.Context, s *world.Snapshot, ref workload.Ref) {
-	for _, governor := range k.toGovern(ref) {
-		if s.Object(governor) != nil || ref == governor {
+func (k *Keeper) makeAutoscalers(ctx context.Context, s *world.Snapshot, ref workload.Ref) {
+	for _, autoscaler := range k.toGovern(ref) {
+		if s.Object(autoscaler) != nil || ref == autoscaler {
 			continue
 		}
-		if _, _, err := k.Keep(ctx, governor); err != nil {
-			k.Log.V(1).Info("Failed to create an autoscaler of a template; will retry", "object", governor.String(), "reason", err.Error())
+		if _, _, err := k.Keep(ctx, autoscaler); err != nil {
+			k.Log.V(1).Info("Failed to create an autoscaler of a template; will retry", "object", autoscaler.String(), "reason", err.Error())
 		}
 	}
 }
 
 // isGoverned reports whether the target of a template's autoscaler has another autoscaler already, or does not exist.
 func isGoverned(s *world.Snapshot, t *policy.Template) bool {
-	return t.Governs != (workload.Ref{}) && (len(s.Governors(t.Governs)) > 0 || s.Object(t.Governs) == nil)
+	return t.Governs != (workload.Ref{}) && (len(s.Autoscalers(t.Governs)) > 0 || s.Object(t.Governs) == nil)
 }
 
 // apply reads a changed or missing object, and applies its template unless the object has all fields of the template.
-func (k *Keeper) apply(ctx context.Context, kind *world.Kind, ref workload.Ref, wanted []*world.Policy, done agreed) (bool, error) {
+func (k *Keeper) apply(ctx context.Context, kind *world.LiveKind, ref workload.Ref, wanted []*world.Policy, done agreed) (bool, error) {
 	live, err := k.Client.Get(ctx, kind.Resource, ref.Namespace, ref.Name)
 	if err != nil {
 		return false, err
@@ -157,7 +157,7 @@ func (k *Keeper) apply(ctx context.Context, kind *world.Kind, ref workload.Ref, 
 }
 
 // project returns the part of an object that the watch keeps, or nil for a missing object.
-func project(kind *world.Kind, ref workload.Ref, live *unstructured.Unstructured) (*workload.Object, error) {
+func project(kind *world.LiveKind, ref workload.Ref, live *unstructured.Unstructured) (*workload.Object, error) {
 	if live == nil {
 		return nil, nil
 	}
@@ -188,7 +188,7 @@ func ownerOf(live *unstructured.Unstructured, wanted []*world.Policy) *world.Pol
 
 // claimsOf returns the fields of an object that its template does not decide: values set by policies, and the counts
 // that an autoscaler owns.
-func claimsOf(w *world.Snapshot, kind *world.Kind, ref workload.Ref, obj *workload.Object) ([]claimed, error) {
+func claimsOf(w *world.Snapshot, kind *world.LiveKind, ref workload.Ref, obj *workload.Object) ([]claimed, error) {
 	if obj == nil {
 		return nil, nil
 	}
@@ -199,7 +199,7 @@ func claimsOf(w *world.Snapshot, kind *world.Kind, ref workload.Ref, obj *worklo
 	for i := range obj.Ledger {
 		all = append(all, claimed{path.Pointer(obj.Ledger[i].Pointer), obj.Ledger[i].Element})
 	}
-	if len(w.Governors(ref)) > 0 {
+	if len(w.Autoscalers(ref)) > 0 {
 		for _, p := range kind.Adapter.Counts() {
 			all = append(all, claimed{pointer: p})
 		}

@@ -21,7 +21,7 @@ import (
 // object fits its template, or belongs to a different owner. Fields that are no longer in a template are not part of
 // the edits, because only the API server knows whether they will be removed. An object that is not JSON, a broken ledger,
 // and a template of a different version are errors.
-func PutBack(w *world.Snapshot, kind *world.Kind, owner *world.Policy, raw []byte) ([]adapter.Edit, []byte, error) {
+func PutBack(w *world.Snapshot, kind *world.LiveKind, owner *world.Policy, raw []byte) ([]adapter.Edit, []byte, error) {
 	t := owner.Template
 	live := &unstructured.Unstructured{}
 	if err := live.UnmarshalJSON(raw); err != nil {

@@ -225,15 +225,15 @@ func TestAMissingBoundIsNoTransition(t *testing.T) {
 	for _, test := range []struct {
 		reason       string
 		since, until time.Time
-		want         timeline.State
+		want         timeline.Span
 	}{
 		{"both", noon.Add(-time.Hour), noon.Add(time.Hour),
-			timeline.State{Active: true, Since: noon.Add(-time.Hour), Until: noon.Add(time.Hour)}},
-		{"no begin", time.Time{}, noon.Add(time.Hour), timeline.State{Active: true, Until: noon.Add(time.Hour)}},
-		{"no end", noon, time.Time{}, timeline.State{Active: true, Since: noon}},
-		{"no bound", time.Time{}, time.Time{}, timeline.State{Active: true}},
-		{"over", time.Time{}, noon, timeline.State{Since: noon}},
-		{"nothing", noon, noon, timeline.State{}},
+			timeline.Span{Active: true, Since: noon.Add(-time.Hour), Until: noon.Add(time.Hour)}},
+		{"no begin", time.Time{}, noon.Add(time.Hour), timeline.Span{Active: true, Until: noon.Add(time.Hour)}},
+		{"no end", noon, time.Time{}, timeline.Span{Active: true, Since: noon}},
+		{"no bound", time.Time{}, time.Time{}, timeline.Span{Active: true}},
+		{"over", time.Time{}, noon, timeline.Span{Since: noon}},
+		{"nothing", noon, noon, timeline.Span{}},
 	} {
 		if got := timeline.Between(test.since, test.until).At(noon); got != test.want {
 			t.Errorf("%s: %+v", test.reason, got)

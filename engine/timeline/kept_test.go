@@ -17,7 +17,7 @@ func TestKeptResultsEqualComputedOnes(t *testing.T) {
 		if len(errs) > 0 {
 			t.Skip(errs)
 		}
-		var kept timeline.Kept[timeline.State]
+		var kept timeline.Kept[timeline.Span]
 		first := time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
 		for range rapid.IntRange(1, 40).Draw(t, "questions") {
 			at := first.Add(time.Duration(rapid.IntRange(-4, 4).Draw(t, "half seconds")) * time.Second / 2)

@@ -22,7 +22,7 @@ type moment struct {
 func check(t *testing.T, line timeline.Timeline, moments []moment) {
 	t.Helper()
 	for _, m := range moments {
-		want := timeline.State{Active: m.active, Since: utc(t, m.since), Until: utc(t, m.until), Name: m.label}
+		want := timeline.Span{Active: m.active, Since: utc(t, m.since), Until: utc(t, m.until), Name: m.label}
 		at := utc(t, m.at)
 		if diff := cmp.Diff(want, line.At(at)); diff != "" {
 			t.Errorf("%s at %s (-want +got):\n%s", line, m.at, diff)

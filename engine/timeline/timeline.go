@@ -24,8 +24,8 @@ type Timeline struct {
 	text string
 }
 
-// State is the state at one instant.
-type State struct {
+// Span is the state at one instant.
+type Span struct {
 	// Active reports whether the timeline is on.
 	Active bool
 	// Since is the instant of the last change, at or before the given instant. Zero: the state has always been the
@@ -39,13 +39,13 @@ type State struct {
 }
 
 // At returns the state at the instant.
-func (t Timeline) At(at time.Time) State {
+func (t Timeline) At(at time.Time) Span {
 	u := toSeconds(at)
 	n := t.node()
 	on, label := n.state(u)
 	_, until := n.look(u, forward)
 	_, since := n.look(u, backward)
-	return State{Active: on, Since: toTime(since), Until: toTime(until), Name: label}
+	return Span{Active: on, Since: toTime(since), Until: toTime(until), Name: label}
 }
 
 // Next returns the first change of state strictly after the instant, and false if nothing ever changes again.

@@ -13,10 +13,10 @@ import (
 )
 
 // Decided implements reconcile.Actuator. Rounds look at all targets, whatever was decided.
-func (l *Loop) Decided(ref workload.Ref, v *decide.Verdict) { l.rollouts.Decided(ref, v) }
+func (l *Actuator) Decided(ref workload.Ref, v *decide.Verdict) { l.rollouts.Decided(ref, v) }
 
 // Mark implements reconcile.Actuator. It adds the state of tuning to the results of tuning policies.
-func (l *Loop) Mark(ref workload.Ref, opinions []decide.Opinion, results []status.TargetResult) {
+func (l *Actuator) Mark(ref workload.Ref, opinions []decide.Opinion, results []status.TargetResult) {
 	n := l.book.noteOf(ref)
 	for i := range results {
 		r, o := &results[i], &opinions[i]
@@ -37,7 +37,7 @@ func (l *Loop) Mark(ref workload.Ref, opinions []decide.Opinion, results []statu
 }
 
 // Report implements reconcile.Actuator. The fault is that of a policy's source of usage.
-func (l *Loop) Report(p *world.Policy, obj policy.Object) (reason, message string) {
+func (l *Actuator) Report(p *world.Policy, obj policy.Object) (reason, message string) {
 	if p.Tuner == nil {
 		return "", ""
 	}
@@ -46,7 +46,7 @@ func (l *Loop) Report(p *world.Policy, obj policy.Object) (reason, message strin
 }
 
 // ChangedOn implements reconcile.Actuator: changes of pods are those of package resize.
-func (l *Loop) ChangedOn(schema.GroupKind) int { return 0 }
+func (l *Actuator) ChangedOn(schema.GroupKind) int { return 0 }
 
 // Leftover implements reconcile.Actuator: changes of pods are those of package resize.
-func (l *Loop) Leftover(*world.Policy) string { return "" }
+func (l *Actuator) Leftover(*world.Policy) string { return "" }

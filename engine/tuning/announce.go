@@ -33,7 +33,7 @@ type told struct {
 const announceEvery = 10 * time.Minute
 
 // announcePhase sends an event on a change of phase.
-func (l *Loop) announcePhase(ref workload.Ref, p *world.Policy, x *subject, st v1alpha1.RecommendationStatus) {
+func (l *Actuator) announcePhase(ref workload.Ref, p *world.Policy, x *subject, st v1alpha1.RecommendationStatus) {
 	if x.phase == st.Phase || x.phase == "" || l.opts.Events == nil {
 		return
 	}
@@ -47,7 +47,7 @@ func (l *Loop) announcePhase(ref workload.Ref, p *world.Policy, x *subject, st v
 
 // announceTakenBack sends an event on a roll-out that was taken back. A new manager sends no event on a roll-out that
 // an earlier manager took back.
-func (l *Loop) announceTakenBack(ref workload.Ref, p *world.Policy, x *subject, st v1alpha1.RecommendationStatus) {
+func (l *Actuator) announceTakenBack(ref workload.Ref, p *world.Policy, x *subject, st v1alpha1.RecommendationStatus) {
 	if t := st.TakenBack; t == nil || x.phase == "" || t.Time.Equal(&x.takenBack) || l.opts.Events == nil {
 		return
 	}
@@ -57,7 +57,7 @@ func (l *Loop) announceTakenBack(ref workload.Ref, p *world.Policy, x *subject, 
 
 // announceFrom stores the numbers in place before the first advice, from which events report changes. Advice may be written
 // before the report is made, and would then count as the beginning.
-func (l *Loop) announceFrom(ref workload.Ref, p *world.Policy, x *subject) {
+func (l *Actuator) announceFrom(ref workload.Ref, p *world.Policy, x *subject) {
 	st := x.found.Report.DeepCopy()
 	governed := st.Autoscaler != nil && st.Autoscaler.Name != ""
 	if x.announced.target.values != nil && (x.announced.autoscaler.values != nil || !governed) {
@@ -71,15 +71,15 @@ func (l *Loop) announceFrom(ref workload.Ref, p *world.Policy, x *subject) {
 
 // announceChanges sends an event on the numbers that have been put in place, or removed, since the last event. A new
 // manager sends no event on the numbers in place at its start.
-func (l *Loop) announceChanges(ref workload.Ref, p *world.Policy, x *subject, st v1alpha1.RecommendationStatus, now time.Time) {
+func (l *Actuator) announceChanges(ref workload.Ref, p *world.Policy, x *subject, st v1alpha1.RecommendationStatus, now time.Time) {
 	l.announceChange(ref, p, x.announced.target.next(x.has.InUse(&st), now))
 	if a := st.Autoscaler; a != nil && a.Name != "" {
-		governor := workload.Ref{GroupKind: schema.ParseGroupKind(a.Kind), Namespace: ref.Namespace, Name: a.Name}
-		l.announceChange(governor, p, x.announced.autoscaler.next(x.has.OfAutoscaler(), now))
+		autoscaler := workload.Ref{GroupKind: schema.ParseGroupKind(a.Kind), Namespace: ref.Namespace, Name: a.Name}
+		l.announceChange(autoscaler, p, x.announced.autoscaler.next(x.has.OfAutoscaler(), now))
 	}
 }
 
-func (l *Loop) announceChange(changed workload.Ref, p *world.Policy, news []string) {
+func (l *Actuator) announceChange(changed workload.Ref, p *world.Policy, news []string) {
 	if len(news) == 0 || l.opts.Events == nil {
 		return
 	}
@@ -88,7 +88,7 @@ func (l *Loop) announceChange(changed workload.Ref, p *world.Policy, news []stri
 
 // reference returns the related object of an event. Without it, client-go's recorder takes events of one reason and
 // action on a policy for repetitions, whatever their object, and keeps only the first note.
-func (l *Loop) reference(ref workload.Ref) *corev1.ObjectReference {
+func (l *Actuator) reference(ref workload.Ref) *corev1.ObjectReference {
 	related := &corev1.ObjectReference{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
 	if k := l.world.Snapshot().Kind(ref.GroupKind); k != nil {
 		related.APIVersion = k.Resource.GroupVersion().String()
@@ -107,7 +107,7 @@ type held struct {
 const heldLong = time.Hour
 
 // announceHold sends one event on a target that is held for long. why is empty if the target is not held.
-func (l *Loop) announceHold(ref workload.Ref, p *world.Policy, x *subject, why string) {
+func (l *Actuator) announceHold(ref workload.Ref, p *world.Policy, x *subject, why string) {
 	now := l.pods.Now()
 	switch {
 	case why == "":

@@ -57,7 +57,7 @@ func TestChangesWithinTenMinutesShareOneEvent(t *testing.T) {
 // announced for its own object, once all pods have it.
 func TestAutoscalerAndTargetAreAnnouncedSeparately(t *testing.T) {
 	events := &heard{}
-	l := &Loop{opts: Options{Events: events}, world: world.New(selector.Scope{})}
+	l := &Actuator{opts: Options{Events: events}, world: world.New(selector.Scope{})}
 	ref := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
 	st := v1alpha1.RecommendationStatus{
 		Containers: []v1alpha1.RecommendedContainer{{Name: "app",
@@ -90,7 +90,7 @@ func TestAutoscalerAndTargetAreAnnouncedSeparately(t *testing.T) {
 // between.
 func TestTargetHeldByABudgetIsAnnouncedOnceAfterAnHour(t *testing.T) {
 	events, clock := &heard{}, clocktesting.NewFakePassiveClock(noon)
-	l := &Loop{opts: Options{Events: events}, world: world.New(selector.Scope{}), pods: clock}
+	l := &Actuator{opts: Options{Events: events}, world: world.New(selector.Scope{}), pods: clock}
 	ref := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
 	const why = "waits for PodDisruptionBudget shop/pdb, which allows no disruption now"
 	var x subject
@@ -115,7 +115,7 @@ func TestTargetHeldByABudgetIsAnnouncedOnceAfterAnHour(t *testing.T) {
 // taken back.
 func TestRolledBackRollOutIsAnnouncedOnce(t *testing.T) {
 	events := &heard{}
-	l := &Loop{opts: Options{Events: events}, world: world.New(selector.Scope{})}
+	l := &Actuator{opts: Options{Events: events}, world: world.New(selector.Scope{})}
 	ref := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
 	var st v1alpha1.RecommendationStatus
 	var x subject

@@ -20,7 +20,7 @@ func unreadable(s *world.Snapshot) map[string]bool {
 }
 
 // pruneTargets forgets the targets that are no longer tuned, and deletes their objects.
-func (l *Loop) pruneTargets(ctx context.Context, s *world.Snapshot, tuned map[workload.Ref]*world.Policy) {
+func (l *Actuator) pruneTargets(ctx context.Context, s *world.Snapshot, tuned map[workload.Ref]*world.Policy) {
 	waiting := unreadable(s)
 	for ref, x := range l.subjects {
 		if tuned[ref] != nil || waiting[x.policy.String()] && s.Object(ref) != nil {
@@ -59,7 +59,7 @@ func isUnadapted(s *world.Snapshot, ref workload.Ref, id workload.Policy) bool {
 
 // suspendTarget forgets a target and deletes its Recommendation, but keeps its checkpoint in the cluster: the policy goes on
 // from there once the adapter is back.
-func (l *Loop) suspendTarget(ctx context.Context, s *world.Snapshot, x *subject) {
+func (l *Actuator) suspendTarget(ctx context.Context, s *world.Snapshot, x *subject) {
 	if x.rests {
 		return
 	}
@@ -82,7 +82,7 @@ func (l *Loop) suspendTarget(ctx context.Context, s *world.Snapshot, x *subject)
 
 // isLeaving reports whether pods may still have to be restored for policies that are gone, including policies without a
 // finalizer. Once no pod has to be restored, pods need not be watched for that.
-func (l *Loop) isLeaving() bool {
+func (l *Actuator) isLeaving() bool {
 	if !l.world.Snapshot().Leaving() {
 		return false
 	}
@@ -94,7 +94,7 @@ func (l *Loop) isLeaving() bool {
 }
 
 // hasPendingRevert reports whether pods of a target may still have to be restored. It returns false if pods are not followed.
-func (l *Loop) hasPendingRevert(ref workload.Ref) bool {
+func (l *Actuator) hasPendingRevert(ref workload.Ref) bool {
 	s := l.world.Snapshot()
 	needed, _, _ := tuners(s)
 	return (needed || s.Leaving()) && l.resized.Owes(ref)
@@ -103,7 +103,7 @@ func (l *Loop) hasPendingRevert(ref workload.Ref) bool {
 // cleanOrphans removes, once, the leftovers of an earlier manager: objects of targets that lost their policy or adapter while
 // no manager ran. Pods of such a target may have been changed in place, so its Recommendation stays until they are
 // restored.
-func (l *Loop) cleanOrphans(ctx context.Context, s *world.Snapshot, tuned map[workload.Ref]*world.Policy) {
+func (l *Actuator) cleanOrphans(ctx context.Context, s *world.Snapshot, tuned map[workload.Ref]*world.Policy) {
 	if l.swept {
 		return
 	}

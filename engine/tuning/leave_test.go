@@ -89,7 +89,7 @@ func TestCheckpointOutlivesTheAdapterAndNotThePolicy(t *testing.T) {
 }
 
 // leaving returns a loop with a Recommendation and a checkpoint of web.
-func leaving(t *testing.T, kept string) *Loop {
+func leaving(t *testing.T, kept string) *Actuator {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
@@ -99,14 +99,14 @@ func leaving(t *testing.T, kept string) *Loop {
 	store := &Store{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(&v1alpha1.Recommendation{ObjectMeta: meta},
 		&v1alpha1.UsageCheckpoint{ObjectMeta: meta,
 			Spec: v1alpha1.UsageCheckpointSpec{Data: base64.StdEncoding.EncodeToString([]byte(kept))}}).Build()}
-	return &Loop{
+	return &Actuator{
 		opts: Options{Clock: clocktesting.NewFakeClock(noon), Log: logr.Discard()}, world: world.New(world.Scope("", nil)), resized: paidUp{},
 		store:    store,
 		audience: Callbacks{Requeue: func(...workload.Ref) {}}, subjects: map[workload.Ref]*subject{},
 	}
 }
 
-func keptOf(t *testing.T, l *Loop) string {
+func keptOf(t *testing.T, l *Actuator) string {
 	t.Helper()
 	c := &v1alpha1.UsageCheckpoint{}
 	err := l.store.Client.Get(t.Context(), client.ObjectKey{Namespace: web.Namespace, Name: workload.CompanionName(web)}, c)

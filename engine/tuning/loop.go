@@ -32,8 +32,8 @@ type Meter interface {
 	Read(ctx context.Context) (map[types.NamespacedName]measure.Pod, error)
 }
 
-// Members returns the pods of targets.
-type Members interface {
+// MeasuredPods returns the pods of targets.
+type MeasuredPods interface {
 	// NeedContainers starts watching the containers of pods; DropContainers ends it.
 	NeedContainers(ctx context.Context) error
 	DropContainers(ctx context.Context) error
@@ -80,7 +80,7 @@ type Rollouts interface {
 	SetTargets(map[workload.Policy]int)
 }
 
-// Options configure a Loop.
+// Options configure an Actuator.
 type Options struct {
 	// Clock is the clock of decisions. PodClock is the clock for the age of pods: the cluster's time, even if policies are
 	// decided at another time.
@@ -104,11 +104,11 @@ type Options struct {
 	Log    logr.Logger
 }
 
-// Loop measures and decides.
-type Loop struct {
+// Actuator measures and decides.
+type Actuator struct {
 	opts     Options
 	world    *world.World
-	members  Members
+	members  MeasuredPods
 	resized  Resized
 	meter    Meter
 	store    *Store
@@ -137,10 +137,10 @@ type Loop struct {
 	tidy      bool
 }
 
-// New returns a Loop, which works once it runs.
-func New(w *world.World, m Members, r Resized, rollouts Rollouts, meter Meter, store *Store, a Callbacks, metrics *Metrics,
-	opts Options) *Loop {
-	l := &Loop{
+// New returns an Actuator, which works once it runs.
+func New(w *world.World, m MeasuredPods, r Resized, rollouts Rollouts, meter Meter, store *Store, a Callbacks, metrics *Metrics,
+	opts Options) *Actuator {
+	l := &Actuator{
 		opts: opts, world: w, members: m, resized: r, rollouts: rollouts, meter: meter, store: store, audience: a, metrics: metrics,
 		pods:     opts.PodClock,
 		subjects: map[workload.Ref]*subject{}, book: newBook(), news: make(chan struct{}, 1),
@@ -151,7 +151,7 @@ func New(w *world.World, m Members, r Resized, rollouts Rollouts, meter Meter, s
 }
 
 // AfterPublish implements world.Observer. A new or changed policy does not wait for the next measurement.
-func (l *Loop) AfterPublish(_ *world.Snapshot, c *world.Change) {
+func (l *Actuator) AfterPublish(_ *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {
 		if p.New != nil && p.New.Tuner != nil || p.Old != nil && p.Old.Tuner != nil {
 			workers.Poke(l.news)
@@ -161,7 +161,7 @@ func (l *Loop) AfterPublish(_ *world.Snapshot, c *world.Change) {
 }
 
 // Run measures until the context ends, and then writes the last checkpoints.
-func (l *Loop) Run(ctx context.Context) {
+func (l *Actuator) Run(ctx context.Context) {
 	for {
 		l.round(ctx)
 		select {
@@ -184,7 +184,7 @@ const lastWords = 10 * time.Second
 const mostChoices = 10
 
 // round measures once, and decides for every target.
-func (l *Loop) round(ctx context.Context) {
+func (l *Actuator) round(ctx context.Context) {
 	l.choices = 0
 	snapshot := l.world.Snapshot()
 	tuned := assign(snapshot)
@@ -219,7 +219,7 @@ func (l *Loop) round(ctx context.Context) {
 	l.metrics.publish(l.book, l.subjects, l.rollouts.Counts)
 }
 
-func (l *Loop) tell(ids []workload.Policy) {
+func (l *Actuator) tell(ids []workload.Policy) {
 	for _, id := range ids {
 		l.audience.Dirty(id)
 	}
@@ -266,7 +266,7 @@ func precedes(a, b *world.Policy) bool {
 }
 
 // tend works on a target. A panic fails only this target.
-func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p *world.Policy,
+func (l *Actuator) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p *world.Policy,
 	measured map[types.NamespacedName]measure.Pod) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -294,7 +294,7 @@ func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p 
 		l.book.phase(p.ID, x)
 		return
 	}
-	seen, ok := l.look(s, ref, f, x)
+	seen, ok := l.observe(s, ref, f, x)
 	if !ok {
 		return
 	}
@@ -320,14 +320,14 @@ func (l *Loop) tend(ctx context.Context, s *world.Snapshot, ref workload.Ref, p 
 }
 
 // note stores the fault of a target, and reports it if it is new.
-func (l *Loop) note(ref workload.Ref, id workload.Policy, failure string) {
+func (l *Actuator) note(ref workload.Ref, id workload.Policy, failure string) {
 	if l.book.note(ref, Note{Policy: id, Failure: failure}) {
 		l.audience.Requeue(ref)
 	}
 }
 
 // advise stores the advice. If the advice has changed, it requeues the target and its autoscaler.
-func (l *Loop) advise(s *world.Snapshot, ref workload.Ref, p *world.Policy, x *subject) {
+func (l *Actuator) advise(s *world.Snapshot, ref workload.Ref, p *world.Policy, x *subject) {
 	a := x.found.Advice
 	if a != nil {
 		a.By, a.UID = p.ID, x.uid
@@ -340,7 +340,7 @@ func (l *Loop) advise(s *world.Snapshot, ref workload.Ref, p *world.Policy, x *s
 }
 
 // keepDue writes the checkpoints that are due.
-func (l *Loop) keepDue(ctx context.Context) {
+func (l *Actuator) keepDue(ctx context.Context) {
 	now := l.opts.Clock.Now()
 	var due []*subject
 	for _, x := range l.subjects {
@@ -351,7 +351,7 @@ func (l *Loop) keepDue(ctx context.Context) {
 	l.keep(ctx, due)
 }
 
-func (l *Loop) keepAll(ctx context.Context) {
+func (l *Actuator) keepAll(ctx context.Context) {
 	var all []*subject
 	for _, x := range l.subjects {
 		if !x.rests {
@@ -378,7 +378,7 @@ func (x *subject) isDue(now time.Time) bool {
 	return now.Sub(x.kept) >= keepEvery || a != nil && a.AmountsSince.After(x.kept)
 }
 
-func (l *Loop) keep(ctx context.Context, all []*subject) {
+func (l *Actuator) keep(ctx context.Context, all []*subject) {
 	var writers errgroup.Group
 	writers.SetLimit(keepers)
 	now := l.opts.Clock.Now()

@@ -170,7 +170,7 @@ func (m *Metrics) publishTarget(ref workload.Ref, x *subject) {
 	}
 }
 
-func (m *Metrics) publishAutoscaler(target []string, a *v1alpha1.RecommendedAutoscaler, h *actual.State) {
+func (m *Metrics) publishAutoscaler(target []string, a *v1alpha1.RecommendedAutoscaler, h *actual.Numbers) {
 	for name, n := range map[string]*v1alpha1.RecommendedNumber{"min": &a.Min, "max": &a.Max, "utilisation": a.Utilisation} {
 		if n == nil {
 			continue

@@ -17,7 +17,8 @@ import (
 
 // addNewPods adds the merged requests for created pods of a target. While a freeze denies scaling of the target, the
 // earlier numbers stay: a new pod is like its siblings.
-func (l *Loop) addNewPods(ctx context.Context, ref workload.Ref, v *decide.Verdict, x *subject, st *v1alpha1.RecommendationStatus) error {
+func (l *Actuator) addNewPods(ctx context.Context, ref workload.Ref, v *decide.Verdict, x *subject,
+	st *v1alpha1.RecommendationStatus) error {
 	if l.opts.NoNewPods {
 		st.NewPods = nil
 		return nil
@@ -38,7 +39,7 @@ const noWebhook = "this manager serves no webhook for pods (--webhook, --webhook
 
 // boostTrouble returns the reason why pods of a target get no boost: no webhook for pods is served, or a pod could not come
 // down from a boost.
-func (l *Loop) boostTrouble(f *podplan.Fleet) string {
+func (l *Actuator) boostTrouble(f *podplan.Fleet) string {
 	if l.opts.NoNewPods {
 		return noWebhook
 	}
@@ -46,7 +47,7 @@ func (l *Loop) boostTrouble(f *podplan.Fleet) string {
 }
 
 // noNewPods returns the reason why no number of a target can be carried out, or "".
-func (l *Loop) noNewPods(x *subject) string {
+func (l *Actuator) noNewPods(x *subject) string {
 	if l.opts.NoNewPods && x.found.Advice != nil && x.found.Advice.OnCreate {
 		return "spec.vertical.apply is OnCreate, and " + noWebhook
 	}
@@ -55,7 +56,7 @@ func (l *Loop) noNewPods(x *subject) string {
 
 // toldBefore returns the last reported numbers for new pods, even if an earlier manager reported them. Numbers that
 // were reported for a different object of that name are not returned.
-func (l *Loop) toldBefore(ctx context.Context, ref workload.Ref, x *subject) (*v1alpha1.NewPods, error) {
+func (l *Actuator) toldBefore(ctx context.Context, ref workload.Ref, x *subject) (*v1alpha1.NewPods, error) {
 	if x.made {
 		return x.newPods, nil
 	}

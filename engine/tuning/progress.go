@@ -20,9 +20,9 @@ type progress struct {
 	moved   time.Time
 }
 
-// look records the pods during the roll-out of requests that are claimed since the instant since. still is the time for
+// update records the pods during the roll-out of requests that are claimed since the instant since. still is the time for
 // which no further pod became ready with the requests. unready has the pods that have the requests and are not ready.
-func (r *progress) look(f *podplan.Fleet, asked map[workload.Amount]int64, since, now time.Time) (still time.Duration,
+func (r *progress) update(f *podplan.Fleet, asked map[workload.Amount]int64, since, now time.Time) (still time.Duration,
 	unready []*podplan.Pod) {
 	through := 0
 	for _, p := range f.Pods {

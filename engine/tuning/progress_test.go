@@ -36,13 +36,13 @@ func TestHowLongNothingMoves(t *testing.T) {
 		{"no pod is left", 17, noon, nil, 10, 0},
 		{"other requests", 18, noon.Add(time.Hour), nil, 0, 0},
 	} {
-		still, unready := r.look(&podplan.Fleet{Pods: look.pods}, asked, look.since, noon.Add(time.Duration(look.minute)*time.Minute))
+		still, unready := r.update(&podplan.Fleet{Pods: look.pods}, asked, look.since, noon.Add(time.Duration(look.minute)*time.Minute))
 		if still != time.Duration(look.still)*time.Minute || len(unready) != look.unready {
 			t.Errorf("%s: nothing moves for %s, %d are not ready", look.reason, still, len(unready))
 		}
 	}
 	r.again(noon.Add(time.Hour))
-	if still, _ := r.look(&podplan.Fleet{}, asked, noon.Add(time.Hour), noon.Add(61*time.Minute)); still != time.Minute {
+	if still, _ := r.update(&podplan.Fleet{}, asked, noon.Add(time.Hour), noon.Add(61*time.Minute)); still != time.Minute {
 		t.Errorf("counted anew: nothing moves for %s", still)
 	}
 }

@@ -72,7 +72,7 @@ func (r *recalled) drop() {
 
 // recall takes over the recorded history of a target, once, and the samples recorded during a gap. It returns true
 // while learning and deciding should wait for them.
-func (l *Loop) recall(ctx context.Context, p *world.Policy, x *subject, f *podplan.Fleet, seen policy.Seen) (waits bool) {
+func (l *Actuator) recall(ctx context.Context, p *world.Policy, x *subject, f *podplan.Fleet, seen policy.Seen) (waits bool) {
 	source := p.Tuner.Source()
 	if !source.Recorded || l.opts.Recorder == nil {
 		x.recalled.drop()
@@ -124,7 +124,7 @@ func containersOf(f *podplan.Fleet, seen policy.Seen) map[string]bool {
 }
 
 // start reads a history after earlier reads.
-func (l *Loop) start(ctx context.Context, r *recall, of measure.Range, containers map[string]bool) {
+func (l *Actuator) start(ctx context.Context, r *recall, of measure.Range, containers map[string]bool) {
 	limit, cancel := context.WithCancel(ctx)
 	r.cancel = cancel
 	go func() {
@@ -150,7 +150,7 @@ func (l *Loop) start(ctx context.Context, r *recall, of measure.Range, container
 }
 
 // takeOver passes a read history to the learner.
-func (l *Loop) takeOver(x *subject, r *recall, now time.Time) {
+func (l *Actuator) takeOver(x *subject, r *recall, now time.Time) {
 	var nothing *measure.Nothing
 	if errors.As(r.err, &nothing) && (nothing.Pods || r.gap) {
 		r.err = nil // there is nothing to read, because the target is new or slept
@@ -179,7 +179,7 @@ func (l *Loop) takeOver(x *subject, r *recall, now time.Time) {
 }
 
 // reportRecall reports that the history of a target is being read.
-func (l *Loop) reportRecall(ctx context.Context, ref workload.Ref, p *world.Policy, x *subject) {
+func (l *Actuator) reportRecall(ctx context.Context, ref workload.Ref, p *world.Policy, x *subject) {
 	r := x.recalled.running
 	before := x.found.Report
 	if before.Phase != "" || r == nil {

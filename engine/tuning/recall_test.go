@@ -76,7 +76,7 @@ func (asking) Source() policy.Source { return policy.Source{Recorded: true, Wind
 
 // stand has the loop and the other parts of a test of recall.
 type stand struct {
-	loop    *Loop
+	loop    *Actuator
 	tapes   *tapes
 	pupil   *pupil
 	subject *subject
@@ -85,7 +85,7 @@ type stand struct {
 
 func newStand(from, to time.Time) *stand {
 	s := &stand{tapes: &tapes{from: from, to: to}, pupil: &pupil{}, clock: clocktesting.NewFakePassiveClock(noon)}
-	s.loop = &Loop{opts: Options{Recorder: s.tapes}, pods: s.clock, recallers: make(chan struct{}, 1)}
+	s.loop = &Actuator{opts: Options{Recorder: s.tapes}, pods: s.clock, recallers: make(chan struct{}, 1)}
 	s.subject = &subject{learner: s.pupil, ref: workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop",
 		Name: "web"}}
 	return s

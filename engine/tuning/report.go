@@ -36,7 +36,7 @@ type reported struct {
 const reportEvery = 10 * time.Minute
 
 // report writes the Recommendation: at once if a number or the phase has changed.
-func (l *Loop) report(ctx context.Context, ref workload.Ref, p *world.Policy, x *subject) {
+func (l *Actuator) report(ctx context.Context, ref workload.Ref, p *world.Policy, x *subject) {
 	st := *x.found.Report.DeepCopy()
 	st.Mode = v1alpha1.TortoiseMode(p.Tuner.Mode())
 	note := l.resized.Note(ref)
@@ -79,7 +79,7 @@ type recommendation struct {
 
 // recommend writes the reports of the round, several at once: a round over thousands of targets must not take longer than the
 // pause between rounds.
-func (l *Loop) recommend(ctx context.Context) {
+func (l *Actuator) recommend(ctx context.Context) {
 	var writers errgroup.Group
 	writers.SetLimit(keepers)
 	for _, r := range l.recommendations {
@@ -131,7 +131,7 @@ func text(v any) string {
 }
 
 // heldBy returns the PodDisruptionBudget that a target waits for, or "".
-func (l *Loop) heldBy(ref workload.Ref, waiting string) string {
+func (l *Actuator) heldBy(ref workload.Ref, waiting string) string {
 	if why := l.rollouts.Held(ref); waiting != "" && waiting == why {
 		return why
 	}
@@ -140,8 +140,8 @@ func (l *Loop) heldBy(ref workload.Ref, waiting string) string {
 
 // markApplied marks the numbers that the policy has in place, and the reason for waiting. It returns the present
 // numbers of pods and autoscaler.
-func (l *Loop) markApplied(ref workload.Ref, id workload.Policy, own *decide.Verdict, st *v1alpha1.RecommendationStatus,
-	pods resize.Note) actual.State {
+func (l *Actuator) markApplied(ref workload.Ref, id workload.Policy, own *decide.Verdict, st *v1alpha1.RecommendationStatus,
+	pods resize.Note) actual.Numbers {
 	f, known := l.members.Fleet(ref)
 	if !known {
 		f = &podplan.Fleet{}
@@ -158,7 +158,7 @@ func (l *Loop) markApplied(ref workload.Ref, id workload.Policy, own *decide.Ver
 		return h
 	}
 	s, now := l.world.Snapshot(), l.opts.Clock.Now()
-	for _, g := range s.Governors(ref) {
+	for _, g := range s.Autoscalers(ref) {
 		if g.Name != a.Name || g.GroupKind.String() != a.Kind {
 			continue
 		}

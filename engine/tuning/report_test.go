@@ -35,7 +35,7 @@ func TestRecommendationsAreWrittenSideBySide(t *testing.T) {
 	var together sync.WaitGroup
 	together.Add(keepers)
 	refuses := errors.New("no")
-	l := &Loop{opts: Options{Log: logr.Discard()}}
+	l := &Actuator{opts: Options{Log: logr.Discard()}}
 	l.store = &Store{Kinds: func(workload.Ref) *decide.Kind { return kind },
 		Client: fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithInterceptorFuncs(interceptor.Funcs{
 			Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {

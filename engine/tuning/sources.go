@@ -52,7 +52,7 @@ type NodeSizes interface {
 
 // follow starts or ends the watches of pods with their containers, of nodes, and of budgets. It returns the reason why
 // pods are unknown.
-func (l *Loop) follow(ctx context.Context, needed, acts bool) (trouble string) {
+func (l *Actuator) follow(ctx context.Context, needed, acts bool) (trouble string) {
 	for b, needed := range map[Budgets]bool{l.opts.Budgets: acts, l.opts.Nodes: needed} {
 		if !needed {
 			b.Drop()
@@ -98,7 +98,7 @@ func (m measured) of(p *world.Policy) map[types.NamespacedName]measure.Pod {
 }
 
 // measure asks the sources in use, and stores their faults. It returns false once the context has ended.
-func (l *Loop) measure(ctx context.Context, tuned map[workload.Ref]*world.Policy, watching string) (m measured, ok bool) {
+func (l *Actuator) measure(ctx context.Context, tuned map[workload.Ref]*world.Policy, watching string) (m measured, ok bool) {
 	namespaces, live := map[string]bool{}, false
 	for ref, p := range tuned {
 		if p.Tuner.Source().Recorded {
@@ -137,7 +137,7 @@ func (l *Loop) measure(ctx context.Context, tuned map[workload.Ref]*world.Policy
 	return m, true
 }
 
-func (l *Loop) readRecorded(ctx context.Context, namespaces []string) (map[types.NamespacedName]measure.Pod, error) {
+func (l *Actuator) readRecorded(ctx context.Context, namespaces []string) (map[types.NamespacedName]measure.Pod, error) {
 	if l.opts.Recorder == nil {
 		return nil, errNoRecorder
 	}

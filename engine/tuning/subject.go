@@ -44,7 +44,7 @@ type subject struct {
 	blind bool
 	found policy.Found
 	// has holds the present numbers of the pods and the autoscaler.
-	has actual.State
+	has actual.Numbers
 	// pods is the progress of changes in place.
 	pods podplan.Resizing
 	// kept is the time of the last checkpoint.
@@ -71,7 +71,7 @@ const (
 )
 
 // subject returns the state of a target. For a new target it reads the checkpoint.
-func (l *Loop) subject(ctx context.Context, s *world.Snapshot, ref workload.Ref, p *world.Policy) (*subject, error) {
+func (l *Actuator) subject(ctx context.Context, s *world.Snapshot, ref workload.Ref, p *world.Policy) (*subject, error) {
 	obj := s.Object(ref)
 	if obj == nil {
 		return nil, fmt.Errorf("%s has gone", ref)
@@ -105,8 +105,8 @@ func (l *Loop) subject(ctx context.Context, s *world.Snapshot, ref workload.Ref,
 	return x, nil
 }
 
-// look returns the input of a learner besides samples. It returns false if the target is gone, or not fully read yet.
-func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *podplan.Fleet, x *subject) (policy.Seen, bool) {
+// observe returns the input of a learner besides samples. It returns false if the target is gone, or not fully read yet.
+func (l *Actuator) observe(s *world.Snapshot, ref workload.Ref, f *podplan.Fleet, x *subject) (policy.Seen, bool) {
 	now := l.opts.Clock.Now()
 	k, obj := s.Kind(ref.GroupKind), s.Object(ref)
 	if k == nil || obj == nil || !k.Adapter.KeepsAmounts() {
@@ -137,24 +137,24 @@ func (l *Loop) look(s *world.Snapshot, ref workload.Ref, f *podplan.Fleet, x *su
 	seen.Least, seen.Largest = actual.Extremes(f)
 	seen.Pods.Settled, seen.Pods.Stuck, seen.Pods.Unable = observed.Settled, x.stuck, l.boostTrouble(f)
 	x.blind = false
-	for _, g := range s.Governors(ref) {
-		gk, governor := s.Kind(g.GroupKind), s.Object(g)
-		if gk == nil || governor == nil || governor.Deleting {
+	for _, g := range s.Autoscalers(ref) {
+		gk, autoscaler := s.Kind(g.GroupKind), s.Object(g)
+		if gk == nil || autoscaler == nil || autoscaler.Deleting {
 			continue
 		}
 		if !gk.Adapter.KeepsAmounts() {
 			return policy.Seen{}, false
 		}
-		is := gk.Adapter.Observe(governor)
+		is := gk.Adapter.Observe(autoscaler)
 		seen.Stuck, x.blind = is.Blind, is.Blind
-		seen.Governor = &policy.SeenGovernor{Ref: g, Bounds: is.Bounds, Utilisation: is.Utilisation}
+		seen.Autoscaler = &policy.SeenAutoscaler{Ref: g, Bounds: is.Bounds, Utilisation: is.Utilisation}
 		break
 	}
 	return seen, true
 }
 
 // seenPods returns the progress of changes of the pods in place.
-func (l *Loop) seenPods(k *decide.Kind, obj *workload.Object, ref workload.Ref, x *subject) policy.SeenPods {
+func (l *Actuator) seenPods(k *decide.Kind, obj *workload.Object, ref workload.Ref, x *subject) policy.SeenPods {
 	n := l.resized.Note(ref)
 	return policy.SeenPods{
 		Able: k.Adapter.SizesPods(), Refused: n.Policy == x.policy && n.Stuck(),

@@ -20,7 +20,7 @@ type Refusals interface {
 // stuck returns the reason why the roll-out of tuned values does not become ready: for rollout.Longest no further pod
 // became ready with the requests, and the cluster reports a cause. It returns "" if the roll-out is complete, goes on,
 // or is not blocked, for example while it is paused.
-func (l *Loop) stuck(ctx context.Context, s *world.Snapshot, ref workload.Ref, x *subject, f *podplan.Fleet) string {
+func (l *Actuator) stuck(ctx context.Context, s *world.Snapshot, ref workload.Ref, x *subject, f *podplan.Fleet) string {
 	k, obj := s.Kind(ref.GroupKind), s.Object(ref)
 	if l.opts.Refusals == nil || k == nil || obj == nil || !k.Adapter.KeepsAmounts() || !k.Adapter.SizesPods() || !hasSet(obj, x.policy) {
 		x.progress = progress{}
@@ -32,7 +32,7 @@ func (l *Loop) stuck(ctx context.Context, s *world.Snapshot, ref workload.Ref, x
 		x.progress = progress{}
 		return ""
 	}
-	still, unready := x.progress.look(f, asked, since, now)
+	still, unready := x.progress.update(f, asked, since, now)
 	if still < rollout.Longest {
 		return ""
 	}

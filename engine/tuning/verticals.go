@@ -10,7 +10,7 @@ import (
 
 // readVerticals reads the VerticalPodAutoscalers. If they cannot be read, the result of the last successful read stays
 // in use.
-func (l *Loop) readVerticals(ctx context.Context) {
+func (l *Actuator) readVerticals(ctx context.Context) {
 	if l.opts.Verticals == nil {
 		return
 	}
@@ -29,7 +29,7 @@ func (l *Loop) readVerticals(ctx context.Context) {
 
 // makeVertical creates a VerticalPodAutoscaler for a target without one, if its policy asks for it. It returns the
 // failure, or "".
-func (l *Loop) makeVertical(ctx context.Context, s *world.Snapshot, ref workload.Ref, p *world.Policy, x *subject) (trouble string) {
+func (l *Actuator) makeVertical(ctx context.Context, s *world.Snapshot, ref workload.Ref, p *world.Policy, x *subject) (trouble string) {
 	if !p.Tuner.Source().MakesVertical || l.verticals == nil || !l.verticals.Served || len(l.verticals.Of(ref)) > 0 {
 		return ""
 	}
@@ -46,7 +46,7 @@ func (l *Loop) makeVertical(ctx context.Context, s *world.Snapshot, ref workload
 
 // tidyVerticals removes created VerticalPodAutoscalers that no policy asks for any more, or whose target has another
 // one from a different writer. It reports whether no created VerticalPodAutoscaler is left.
-func (l *Loop) tidyVerticals(ctx context.Context, s *world.Snapshot, tuned map[workload.Ref]*world.Policy) (none bool) {
+func (l *Actuator) tidyVerticals(ctx context.Context, s *world.Snapshot, tuned map[workload.Ref]*world.Policy) (none bool) {
 	if l.verticals == nil {
 		return false
 	}

@@ -51,7 +51,7 @@ func TestVerticalsAreRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &Loop{book: newBook(), opts: Options{Verticals: client}}
+	l := &Actuator{book: newBook(), opts: Options{Verticals: client}}
 	web := workload.Ref{Namespace: "shop", Name: "web"}
 	web.Group, web.Kind = "apps", "Deployment"
 	needs := &policy.Policy{Extras: policy.Extras{Tuner: sourced{source: policy.Source{Vertical: true}}}}

@@ -14,8 +14,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Loop defines the work on targets.
-type Loop struct {
+// Pool defines the work on targets.
+type Pool struct {
 	// Queue has the targets to work on.
 	Queue workqueue.TypedRateLimitingInterface[workload.Ref]
 	// Process works on a target. It gets the context of Run.
@@ -28,7 +28,7 @@ type Loop struct {
 }
 
 // Run works on n targets at once until the context ends. Work in progress is finished, and waiting targets are dropped.
-func (l Loop) Run(ctx context.Context, n int) {
+func (l Pool) Run(ctx context.Context, n int) {
 	if l.Settle == nil {
 		l.Settle = l.settle
 	}
@@ -45,7 +45,7 @@ func (l Loop) Run(ctx context.Context, n int) {
 	crew.Wait()
 }
 
-func (l Loop) work(ctx context.Context, ref workload.Ref) {
+func (l Pool) work(ctx context.Context, ref workload.Ref) {
 	defer l.Queue.Done(ref)
 	if ctx.Err() == nil {
 		l.Settle(ref, l.process(ctx, ref))
@@ -53,7 +53,7 @@ func (l Loop) work(ctx context.Context, ref workload.Ref) {
 }
 
 // settle queues a failed target again.
-func (l Loop) settle(ref workload.Ref, err error) {
+func (l Pool) settle(ref workload.Ref, err error) {
 	if err == nil {
 		l.Queue.Forget(ref)
 		return
@@ -71,7 +71,7 @@ func LogFailure(log logr.Logger, queue workqueue.TypedRateLimitingInterface[work
 	log.V(1).Info("Failed to work on a target; will retry", "target", ref.String(), "reason", err.Error())
 }
 
-func (l Loop) process(ctx context.Context, ref workload.Ref) (err error) {
+func (l Pool) process(ctx context.Context, ref workload.Ref) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v", r)

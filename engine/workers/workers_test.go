@@ -26,7 +26,7 @@ func TestAPanicIsReportedAndSettled(t *testing.T) {
 	q := newQueue()
 	q.Add(ref("bad"))
 	q.Add(ref("good"))
-	workers.Loop{
+	workers.Pool{
 		Queue: q, Log: logr.Discard(),
 		Process: func(_ context.Context, r workload.Ref) error {
 			if r == ref("bad") {
@@ -51,7 +51,7 @@ func TestAnErrorIsRetried(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	q, begun := newQueue(), 0
 	q.Add(ref("late"))
-	workers.Loop{
+	workers.Pool{
 		Queue: q, Log: logr.Discard(), Fault: func(workload.Ref, error) {},
 		Process: func(_ context.Context, r workload.Ref) error {
 			if begun++; begun == 2 {
@@ -78,7 +78,7 @@ func TestRunningWorkIsFinished(t *testing.T) {
 		q.Add(ref(name))
 	}
 	both := make(chan struct{})
-	workers.Loop{
+	workers.Pool{
 		Queue: q, Log: logr.Discard(), Fault: func(workload.Ref, error) {},
 		Process: func(ctx context.Context, _ workload.Ref) error {
 			if begun.Add(1) == 2 {

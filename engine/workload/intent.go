@@ -93,13 +93,13 @@ type Intent struct {
 	Yields bool
 	// ForGoverned passes the size on to the scale target of an autoscaler; on the autoscaler itself nothing is claimed.
 	ForGoverned bool
-	// ForGovernors passes bounds and target utilisations on to the target's autoscalers; on the target itself
+	// ForAutoscalers passes bounds and target utilisations on to the target's autoscalers; on the target itself
 	// nothing is claimed.
-	ForGovernors bool
-	Size         *Size
-	Min          *int64
-	Max          *int64
-	Hold         bool
+	ForAutoscalers bool
+	Size           *Size
+	Min            *int64
+	Max            *int64
+	Hold           bool
 	// Amounts are the claimed requests and utilisations, for ClassSet only. Limits is the rule for limits beside the
 	// requests.
 	Amounts map[Amount]int64

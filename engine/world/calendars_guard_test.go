@@ -42,7 +42,7 @@ func (r *counted) Create(_ context.Context, review *authorizationv1.SubjectAcces
 }
 
 // onlyA is an API server with the calendar a and no other object.
-type onlyA struct{ freezeadmission.Objects }
+type onlyA struct{ freezeadmission.Lookups }
 
 func (onlyA) Metadata(_ context.Context, resource schema.GroupVersionResource, _, name string) (*metav1.PartialObjectMetadata, error) {
 	if name == "a" {

@@ -26,8 +26,8 @@ func withLost(name string, rest ...string) *v1alpha1.Calendar {
 // A calendar passes its lost events on to the calendars that include it.
 func TestALostEventOpensNoFreeze(t *testing.T) {
 	noon := func(day int) time.Time { return time.Date(2026, 6, day, 12, 0, 0, 0, time.UTC) }
-	asked := func(now time.Time) freeze.Request {
-		return freeze.Request{Actions: workload.ChangeRollOut, Kind: deployments, Namespace: "shop", Name: "web", Now: now}
+	asked := func(now time.Time) freeze.UserChange {
+		return freeze.UserChange{Actions: workload.ChangeRollOut, Kind: deployments, Namespace: "shop", Name: "web", Now: now}
 	}
 	for reason, test := range map[string]struct {
 		effect    v1alpha1.FreezeEffect

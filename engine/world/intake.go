@@ -34,7 +34,7 @@ func (w *World) ObjectChanged(l *Live, old, cur *workload.Object) Effects {
 	for i := range e.Targets {
 		e.Targets[i] = s.Referent(e.Targets[i])
 	}
-	e.Targets = append(e.Targets, s.Governors(ref)...)
+	e.Targets = append(e.Targets, s.Autoscalers(ref)...)
 	if selectedAnew(old, cur) {
 		s.EachFollower(ref, func(follower workload.Ref) { e.Targets = append(e.Targets, follower) })
 	}

@@ -28,13 +28,13 @@ func TestRequestsAreReadUntilPodsAreRestored(t *testing.T) {
 	tuned := &v1alpha1.Tortoise{ObjectMeta: meta("shop", "tuned")}
 	tuned.Spec.Mode = v1alpha1.TortoiseAuto
 	id := workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
-	sets, governors := schema.GroupKind{Group: "apps", Kind: "ReplicaSet"},
+	sets, autoscalers := schema.GroupKind{Group: "apps", Kind: "ReplicaSet"},
 		schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
 	for _, step := range []struct {
-		what           string
-		do             func(*world.Tx)
-		keys           bool
-		sets, governor bool
+		what             string
+		do               func(*world.Tx)
+		keys             bool
+		sets, autoscaler bool
 	}{
 		{"it comes", func(tx *world.Tx) { tx.SetPolicy(kind("Tortoise"), tuned) }, true, true, true},
 		{"it cannot be read any more", func(tx *world.Tx) {
@@ -56,7 +56,7 @@ func TestRequestsAreReadUntilPodsAreRestored(t *testing.T) {
 		if got := s.Keys(sets).Amounts; got != step.sets {
 			t.Errorf("%s: requests of ReplicaSets are read: %t", step.what, got)
 		}
-		if got := s.Keys(governors).Amounts; got != step.governor {
+		if got := s.Keys(autoscalers).Amounts; got != step.autoscaler {
 			t.Errorf("%s: targets of autoscalers are read: %t", step.what, got)
 		}
 	}

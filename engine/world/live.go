@@ -22,8 +22,8 @@ type Objects interface {
 	Len() int
 }
 
-// Kind is a kind in use, with its objects.
-type Kind struct {
+// LiveKind is a kind in use, with its objects.
+type LiveKind struct {
 	*decide.Kind
 	Live *Live
 }
@@ -38,16 +38,16 @@ type Live struct {
 	Objects
 	gk schema.GroupKind
 
-	mu        sync.RWMutex
-	adapter   *adapter.Adapter
-	ledgers   ledgerIndex
-	governors governorIndex
-	owners    ownerIndex
+	mu          sync.RWMutex
+	adapter     *adapter.Adapter
+	ledgers     ledgerIndex
+	autoscalers autoscalerIndex
+	owners      ownerIndex
 }
 
 // NewLive returns the Live for a new watch of an adapter's kind.
 func NewLive(a *adapter.Adapter) *Live {
-	return &Live{gk: a.GroupKind(), adapter: a, ledgers: newLedgerIndex(), governors: newGovernorIndex(),
+	return &Live{gk: a.GroupKind(), adapter: a, ledgers: newLedgerIndex(), autoscalers: newAutoscalerIndex(),
 		owners: newOwnerIndex()}
 }
 
@@ -57,7 +57,7 @@ func (l *Live) change(ref workload.Ref, old, cur *workload.Object) (e Effects) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.Emptied, e.FirstOrLast = l.ledgers.update(ref, cur)
-	e.Targets = append([]workload.Ref{ref}, l.governors.update(ref, l.target(cur))...)
+	e.Targets = append([]workload.Ref{ref}, l.autoscalers.update(ref, l.target(cur))...)
 	owned := l.owners.update(ref, l.adapter.Owned(cur), sameState(old, cur))
 	e.Targets, e.Owner = append(e.Targets, owned...), len(owned) > 0
 	return e
@@ -77,10 +77,10 @@ func (l *Live) Adapt(a *adapter.Adapter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.adapter = a
-	l.governors, l.owners = newGovernorIndex(), newOwnerIndex()
+	l.autoscalers, l.owners = newAutoscalerIndex(), newOwnerIndex()
 	l.Range(func(obj *workload.Object) bool {
 		ref := workload.Ref{GroupKind: l.gk, Namespace: obj.Namespace, Name: obj.Name}
-		l.governors.update(ref, l.target(obj))
+		l.autoscalers.update(ref, l.target(obj))
 		l.owners.update(ref, a.Owned(obj), false)
 		return true
 	})
@@ -149,16 +149,16 @@ func (l *Live) policiesOn(ref workload.Ref) []workload.Policy {
 	return out
 }
 
-func (l *Live) governorsOf(ref workload.Ref) []workload.Ref {
+func (l *Live) autoscalersOf(ref workload.Ref) []workload.Ref {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	if len(l.governors.of) == 0 {
+	if len(l.autoscalers.of) == 0 {
 		return nil
 	}
-	all := slices.Collect(maps.Keys(l.governors.of[ref]))
+	all := slices.Collect(maps.Keys(l.autoscalers.of[ref]))
 	if lower := strings.ToLower(ref.Kind); lower != ref.Kind {
 		ref.Kind = lower // references may spell the kind in lower case (workload.Names)
-		all = slices.AppendSeq(all, maps.Keys(l.governors.of[ref]))
+		all = slices.AppendSeq(all, maps.Keys(l.autoscalers.of[ref]))
 	}
 	return all
 }
@@ -166,7 +166,7 @@ func (l *Live) governorsOf(ref workload.Ref) []workload.Ref {
 func (l *Live) governedBy(ref workload.Ref) workload.Ref {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return l.governors.what[ref]
+	return l.autoscalers.what[ref]
 }
 
 // ledgerIndex has the policies in the ledger of each object, and the number of objects of each policy.
@@ -231,21 +231,21 @@ func (x *ledgerIndex) set(ref workload.Ref, names []string) (emptied []workload.
 	return emptied
 }
 
-// governorIndex has the autoscalers of each object (of), and the scale target of each autoscaler (what).
-type governorIndex struct {
+// autoscalerIndex has the autoscalers of each object (of), and the scale target of each autoscaler (what).
+type autoscalerIndex struct {
 	of   map[workload.Ref]map[workload.Ref]struct{}
 	what map[workload.Ref]workload.Ref
 }
 
-func newGovernorIndex() governorIndex {
-	return governorIndex{of: map[workload.Ref]map[workload.Ref]struct{}{}, what: map[workload.Ref]workload.Ref{}}
+func newAutoscalerIndex() autoscalerIndex {
+	return autoscalerIndex{of: map[workload.Ref]map[workload.Ref]struct{}{}, what: map[workload.Ref]workload.Ref{}}
 }
 
 // update sets the scale target of an autoscaler. The zero Ref means that it has none. It returns the old and the new
 // scale target.
-func (x *governorIndex) update(governor, target workload.Ref) (touched []workload.Ref) {
+func (x *autoscalerIndex) update(autoscaler, target workload.Ref) (touched []workload.Ref) {
 	none := workload.Ref{}
-	before := x.what[governor]
+	before := x.what[autoscaler]
 	if target != none {
 		touched = append(touched, target)
 	}
@@ -254,19 +254,19 @@ func (x *governorIndex) update(governor, target workload.Ref) (touched []workloa
 	}
 	if before != none {
 		touched = append(touched, before)
-		delete(x.of[before], governor)
+		delete(x.of[before], autoscaler)
 		if len(x.of[before]) == 0 {
 			delete(x.of, before)
 		}
 	}
 	if target == none {
-		delete(x.what, governor)
+		delete(x.what, autoscaler)
 		return touched
 	}
-	x.what[governor] = target
+	x.what[autoscaler] = target
 	if x.of[target] == nil {
 		x.of[target] = map[workload.Ref]struct{}{}
 	}
-	x.of[target][governor] = struct{}{}
+	x.of[target][autoscaler] = struct{}{}
 	return touched
 }

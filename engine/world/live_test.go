@@ -107,13 +107,13 @@ func web(name string) workload.Ref {
 	return workload.Ref{GroupKind: deployments, Namespace: "shop", Name: name}
 }
 
-func TestWorldFindsGovernorsOfTargets(t *testing.T) {
+func TestWorldFindsAutoscalersOfTargets(t *testing.T) {
 	k := worldtest.Kind(t, worldtest.Autoscalers)
 	use, live := useKind(t, worldtest.Autoscalers, "")
 	w := world.New(selector.Scope{})
 	update(w, use)
 	hpa := k.Ref(autoscaler(t, k, "hpa", "web"))
-	of := func(name string) []workload.Ref { return w.Snapshot().Governors(web(name)) }
+	of := func(name string) []workload.Ref { return w.Snapshot().Autoscalers(web(name)) }
 	if e := put(live, autoscaler(t, k, "hpa", "web")); !slices.Equal(e.Targets, []workload.Ref{hpa, web("web")}) {
 		t.Errorf("to look at: %v", e.Targets)
 	}
@@ -157,10 +157,10 @@ func TestLateEventsOfAReplacedWatchAreIgnored(t *testing.T) {
 	if n := s.LedgersOf(byNights); n != 0 {
 		t.Errorf("%d ledgers of the old watch are counted", n)
 	}
-	if got := s.Governors(web("api")); len(got) != 0 {
+	if got := s.Autoscalers(web("api")); len(got) != 0 {
 		t.Errorf("api is governed by %v, which only the old watch tells of", got)
 	}
-	if got := s.Governors(web("web")); len(got) != 1 {
+	if got := s.Autoscalers(web("web")); len(got) != 1 {
 		t.Errorf("web is governed by %v, though only the old watch says that this is over", got)
 	}
 	if s.Object(k.Ref(late)) != nil {
@@ -185,11 +185,11 @@ func TestAdaptRebuildsTheAutoscalerIndex(t *testing.T) {
 		t.Fatal(errs.ToAggregate())
 	}
 	live.Adapt(alone)
-	if got := w.Snapshot().Governors(web("web")); len(got) != 0 {
+	if got := w.Snapshot().Autoscalers(web("web")); len(got) != 0 {
 		t.Errorf("by rules that name nothing governed, %v govern", got)
 	}
 	live.Adapt(k.Adapter)
-	if got := w.Snapshot().Governors(web("web")); len(got) != 3 {
+	if got := w.Snapshot().Autoscalers(web("web")); len(got) != 3 {
 		t.Errorf("by the former rules, %v govern", got)
 	}
 }

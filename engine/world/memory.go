@@ -150,7 +150,7 @@ func (m *Memory) addKinds(w *World, in Lists) error {
 			resource := schema.ParseGroupResource(k.adapter.Name()).WithVersion(k.adapter.Versions()[0])
 			kind := decide.NewKind(k.adapter, resource)
 			kind.Blocked, kind.Releasing = in.Blocked[k.adapter.Name()], k.releasing
-			tx.UseKind(&Kind{Kind: kind, Live: m.kinds[gk].live})
+			tx.UseKind(&LiveKind{Kind: kind, Live: m.kinds[gk].live})
 		}
 	})
 	return nil
@@ -200,11 +200,11 @@ func (k *memoryKind) put(obj *workload.Object, raw []byte) {
 // reach the world. The copy is cheap, because both share the compiled policies.
 func (m *Memory) Sandbox(refs []workload.Ref) *Memory {
 	next := *m.Snapshot
-	next.kinds = map[schema.GroupKind]*Kind{}
+	next.kinds = map[schema.GroupKind]*LiveKind{}
 	c := &Memory{Snapshot: &next, world: m.world, kinds: map[schema.GroupKind]*memoryKind{}}
 	for gk, k := range m.kinds {
 		c.kinds[gk] = newMemoryKind(k.adapter, k.releasing)
-		next.kinds[gk] = &Kind{Kind: m.Kind(gk), Live: c.kinds[gk].live}
+		next.kinds[gk] = &LiveKind{Kind: m.Kind(gk), Live: c.kinds[gk].live}
 	}
 	next.findRelating()
 	for _, ref := range refs {
@@ -314,7 +314,7 @@ func (m *Memory) Apply(ref workload.Ref, patch *workload.Patch) ([]workload.Ref,
 			return nil, fmt.Errorf("patch %s: %w", ref, err)
 		}
 	}
-	before := m.Governors(ref)
+	before := m.Autoscalers(ref)
 	if err := k.store(raw); err != nil {
 		return nil, fmt.Errorf("patch %s: %w", ref, err)
 	}

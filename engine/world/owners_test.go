@@ -43,7 +43,7 @@ func useOwners(t *testing.T, keys adapter.Keys) (func(*world.Tx), *world.Live, *
 	k := worldtest.KindWith(t, kustomizations, keys)
 	live := world.NewLive(k.Adapter)
 	live.Objects = &worldtest.Store{}
-	return func(tx *world.Tx) { tx.UseKind(&world.Kind{Kind: k, Live: live}) }, live, k
+	return func(tx *world.Tx) { tx.UseKind(&world.LiveKind{Kind: k, Live: live}) }, live, k
 }
 
 func TestWorldFindsOwnersOfObjects(t *testing.T) {

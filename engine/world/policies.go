@@ -21,7 +21,7 @@ import (
 // Policy is a policy object with its compiled form. It is immutable: each change creates a new Policy.
 type Policy struct {
 	decide.Policy
-	Kind   policy.Kind
+	Kind   policy.Row
 	Object policy.Object
 	// Secured is true if the object stays until everything is restored, because it has the finalizer or needs none. A
 	// policy that is not secured keeps the values it has set and makes no other write.
@@ -42,7 +42,7 @@ func (p *Policy) mayTouch(gk schema.GroupKind) bool {
 
 // decidesAlike reports whether two forms of an object lead to the same decisions. They may still differ, for example
 // in their status.
-func decidesAlike(a, b policy.Object, kind policy.Kind) bool {
+func decidesAlike(a, b policy.Object, kind policy.Row) bool {
 	return sameSpec(a, b) && maps.Equal(a.GetAnnotations(), b.GetAnnotations()) && isSecured(kind, a) == isSecured(kind, b) &&
 		a.GetDeletionTimestamp().IsZero() == b.GetDeletionTimestamp().IsZero() &&
 		equality.Semantic.DeepEqual(kind.Meta(a).Recalls, kind.Meta(b).Recalls)
@@ -54,7 +54,7 @@ func sameSpec(a, b policy.Object) bool {
 
 // isSecured reports whether an object stays until everything is restored. An object being deleted counts as secured,
 // because only its controller removes the finalizer.
-func isSecured(kind policy.Kind, obj policy.Object) bool {
+func isSecured(kind policy.Row, obj policy.Object) bool {
 	return !obj.GetDeletionTimestamp().IsZero() || !kind.NeedsFinalizer(obj) || slices.Contains(obj.GetFinalizers(), v1alpha1.FinalizerRestore)
 }
 
@@ -62,7 +62,7 @@ func isSecured(kind policy.Kind, obj policy.Object) bool {
 // values it has set.
 func withoutFinalizer(p *policy.Policy, why string) *policy.Policy {
 	broken := policy.Broken(p.ID, field.ErrorList{field.InternalError(field.NewPath("metadata", "finalizers"), errors.New(why))})
-	broken.State = func(time.Time) policy.State { return policy.State{Name: "Blocked", Message: why} }
+	broken.State = func(time.Time) policy.Summary { return policy.Summary{Name: "Blocked", Message: why} }
 	broken.Extras = p.Extras
 	if p.Bounds != nil {
 		broken.Bounded = p.Target

@@ -31,16 +31,16 @@ func (m *Memory) adviseBy(r *v1alpha1.Recommendation) {
 		}
 	}
 	if st.Autoscaler != nil && st.Autoscaler.Name != "" {
-		m.adviseGovernor(a, ref, st)
+		m.adviseAutoscaler(a, ref, st)
 	}
 	m.Advise(ref, a)
 }
 
-// adviseGovernor adds the advice for the autoscaler.
-func (m *Memory) adviseGovernor(a *workload.Advice, ref workload.Ref, st *v1alpha1.RecommendationStatus) {
+// adviseAutoscaler adds the advice for the autoscaler.
+func (m *Memory) adviseAutoscaler(a *workload.Advice, ref workload.Ref, st *v1alpha1.RecommendationStatus) {
 	low, high := int64(st.Autoscaler.Min.Recommended), int64(st.Autoscaler.Max.Recommended)
 	a.Min, a.Max = &low, &high
-	for _, g := range m.Governors(ref) {
+	for _, g := range m.Autoscalers(ref) {
 		k, obj := m.Kind(g.GroupKind), m.Object(g)
 		if g.Name != st.Autoscaler.Name || k == nil || obj == nil || st.Autoscaler.Utilisation == nil || st.Demand == nil {
 			continue

@@ -26,11 +26,11 @@ type Snapshot struct {
 	calendars map[string]Calendar
 	// texts are the files of calendars in ConfigMaps.
 	texts map[v1alpha1.ConfigMapKey]text
-	kinds map[schema.GroupKind]*Kind
+	kinds map[schema.GroupKind]*LiveKind
 	// governing are the kinds in use whose objects can be autoscalers, in order of their names.
-	governing []*Kind
+	governing []*LiveKind
 	// owning are the kinds in use whose objects can be owners, in order of their names.
-	owning     []*Kind
+	owning     []*LiveKind
 	adapters   map[schema.GroupResource]*Adapter
 	namespaces Objects
 	set        *freeze.Set
@@ -141,7 +141,7 @@ const (
 func emptySnapshot() *Snapshot {
 	return &Snapshot{
 		policies: newPolicyIndex(), calendars: map[string]Calendar{}, texts: map[v1alpha1.ConfigMapKey]text{},
-		kinds:    map[schema.GroupKind]*Kind{},
+		kinds:    map[schema.GroupKind]*LiveKind{},
 		adapters: map[schema.GroupResource]*Adapter{}, set: &freeze.Set{}, advice: &advice{}, uses: &uses{},
 	}
 }
@@ -161,7 +161,7 @@ func (s *Snapshot) Kind(gk schema.GroupKind) *decide.Kind {
 }
 
 // InUse returns a kind in use with its objects, or nil if the kind is not in use.
-func (s *Snapshot) InUse(gk schema.GroupKind) *Kind { return s.kinds[gk] }
+func (s *Snapshot) InUse(gk schema.GroupKind) *LiveKind { return s.kinds[gk] }
 
 // IsSettled reports whether all objects of a kind are known, or the kind has no adapter. A kind that has an adapter
 // and is not in use is not settled, because it may come into use soon.
@@ -180,14 +180,14 @@ func (s *Snapshot) Serves(l *Live) bool {
 }
 
 // Kinds returns the kinds in use, in order of their names.
-func (s *Snapshot) Kinds() []*Kind {
-	return slices.SortedFunc(maps.Values(s.kinds), func(a, b *Kind) int { return compareKinds(a.GroupKind, b.GroupKind) })
+func (s *Snapshot) Kinds() []*LiveKind {
+	return slices.SortedFunc(maps.Values(s.kinds), func(a, b *LiveKind) int { return compareKinds(a.GroupKind, b.GroupKind) })
 }
 
 // findRelating updates the lists of kinds whose objects can be autoscalers or owners.
 func (s *Snapshot) findRelating() {
-	s.governing = slices.DeleteFunc(s.Kinds(), func(k *Kind) bool { return !k.Adapter.CanGovern() })
-	s.owning = slices.DeleteFunc(s.Kinds(), func(k *Kind) bool { return !k.Adapter.CanOwn() })
+	s.governing = slices.DeleteFunc(s.Kinds(), func(k *LiveKind) bool { return !k.Adapter.CanGovern() })
+	s.owning = slices.DeleteFunc(s.Kinds(), func(k *LiveKind) bool { return !k.Adapter.CanOwn() })
 }
 
 func compareKinds(a, b schema.GroupKind) int {
@@ -252,11 +252,11 @@ func (s *Snapshot) Referent(ref workload.Ref) workload.Ref {
 	return ref
 }
 
-// Governors implements decide.World.
-func (s *Snapshot) Governors(ref workload.Ref) []workload.Ref {
+// Autoscalers implements decide.World.
+func (s *Snapshot) Autoscalers(ref workload.Ref) []workload.Ref {
 	var all []workload.Ref
 	for _, k := range s.governing {
-		all = append(all, k.Live.governorsOf(ref)...)
+		all = append(all, k.Live.autoscalersOf(ref)...)
 	}
 	if len(all) > 1 {
 		all = s.deleteControlled(all)
@@ -389,7 +389,7 @@ func (s *Snapshot) EachTarget(p *Policy, yield func(workload.Ref)) {
 }
 
 // EachSelected yields the objects of a kind that a policy selects. Some are no targets, because they follow their controllers.
-func (s *Snapshot) EachSelected(p *Policy, k *Kind, yield func(workload.Ref)) {
+func (s *Snapshot) EachSelected(p *Policy, k *LiveKind, yield func(workload.Ref)) {
 	s.eachSelected(p.Policy.Policy, k, "", func(obj *workload.Object) { yield(k.Ref(obj)) })
 }
 
@@ -401,7 +401,7 @@ func (s *Snapshot) EachOf(p *decide.Policy, namespace string, yield func(*decide
 }
 
 // Selects reports whether a policy selects at least one object of a kind in use.
-func (s *Snapshot) Selects(p *policy.Policy, k *Kind) bool {
+func (s *Snapshot) Selects(p *policy.Policy, k *LiveKind) bool {
 	found := false
 	s.eachSelected(p, k, "", func(*workload.Object) { found = true })
 	return found
@@ -409,7 +409,7 @@ func (s *Snapshot) Selects(p *policy.Policy, k *Kind) bool {
 
 // eachSelected yields every object of a kind that a policy selects. With a namespace, it yields only those in the namespace and
 // those outside of namespaces.
-func (s *Snapshot) eachSelected(p *policy.Policy, k *Kind, namespace string, yield func(*workload.Object)) {
+func (s *Snapshot) eachSelected(p *policy.Policy, k *LiveKind, namespace string, yield func(*workload.Object)) {
 	if !p.Target.MatchesKind(k.GroupKind) || !k.Can(p.Needs) {
 		return
 	}
@@ -452,7 +452,7 @@ func (s *Snapshot) Related(ref workload.Ref, yield func(workload.Ref)) {
 	for _, owner := range owners {
 		yield(owner)
 	}
-	for _, g := range s.Governors(ref) {
+	for _, g := range s.Autoscalers(ref) {
 		yield(g)
 	}
 	s.eachFollowed(ref, yield)
@@ -495,7 +495,7 @@ func (s *Snapshot) eachFollower(ref workload.Ref, most int, yield func(workload.
 		visit := func(obj *workload.Object) bool {
 			if by, ok := k.Adapter.Follows(obj); ok && by.Name == ref.Name {
 				yield(k.Ref(obj))
-				for _, g := range s.Governors(k.Ref(obj)) {
+				for _, g := range s.Autoscalers(k.Ref(obj)) {
 					yield(g)
 				}
 				s.eachFollower(k.Ref(obj), most-1, yield)

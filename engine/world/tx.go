@@ -29,7 +29,7 @@ type Change struct {
 	// Kinds lists the kinds that are newly in use or in use in a different way. All their objects are affected.
 	Kinds []schema.GroupKind
 	// Dropped lists the kinds that are no longer in use, with their former objects.
-	Dropped []*Kind
+	Dropped []*LiveKind
 	// Calendars lists the calendars that were compiled, or that are used by more or fewer policies than before.
 	Calendars []string
 	// Judging is true if an input of admission verdicts has changed.
@@ -132,7 +132,7 @@ func sameKeys(a, b map[string]int) bool {
 
 // SetPolicy stores a new or changed policy object. If nothing that matters for decisions has changed, it only
 // replaces the object.
-func (tx *Tx) SetPolicy(kind policy.Kind, obj policy.Object) {
+func (tx *Tx) SetPolicy(kind policy.Row, obj policy.Object) {
 	id := workload.Policy{Kind: kind.Name, Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	old := tx.policies.all[id]
 	refused := ""
@@ -161,7 +161,7 @@ func (tx *Tx) RefuseFinalizer(id workload.Policy, why string) {
 
 // setPolicy compiles and stores a policy object. refused is the reason why the finalizer could not be added. Empty
 // means that no reason is known.
-func (tx *Tx) setPolicy(kind policy.Kind, obj policy.Object, refused string) {
+func (tx *Tx) setPolicy(kind policy.Row, obj policy.Object, refused string) {
 	id := workload.Policy{Kind: kind.Name, Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	old := tx.policies.all[id]
 	tx.touch(id)
@@ -185,7 +185,7 @@ func (tx *Tx) setPolicy(kind policy.Kind, obj policy.Object, refused string) {
 }
 
 // compileSafely compiles a policy object. After a panic only this policy is unreadable.
-func compileSafely(kind policy.Kind, id workload.Policy, obj policy.Object, ctx policy.Context) (compiled *policy.Policy,
+func compileSafely(kind policy.Row, id workload.Policy, obj policy.Object, ctx policy.Context) (compiled *policy.Policy,
 	errs field.ErrorList) {
 	if fault := safely(func() { compiled, errs = kind.Compile(obj, ctx) }); fault != nil {
 		errs = field.ErrorList{fault}
@@ -290,7 +290,7 @@ func (tx *Tx) RemoveAdapter(name string) {
 }
 
 // UseKind puts a kind to use, or replaces its current form. Policies that depend on the kind are compiled again.
-func (tx *Tx) UseKind(k *Kind) {
+func (tx *Tx) UseKind(k *LiveKind) {
 	old := tx.next.kinds[k.GroupKind]
 	if old != nil && old.Live != k.Live {
 		k.Live.inherit(old.Live)
@@ -307,7 +307,7 @@ func (tx *Tx) BlockKind(gk schema.GroupKind, adapterName, why string) {
 	if k := tx.kindOf(gk, adapterName); k != nil && k.Blocked != why {
 		next := *k.Kind
 		next.Blocked = why
-		tx.changeKind(&Kind{Kind: &next, Live: k.Live})
+		tx.changeKind(&LiveKind{Kind: &next, Live: k.Live})
 	}
 }
 
@@ -316,20 +316,20 @@ func (tx *Tx) ReleaseKind(gk schema.GroupKind, adapterName string) {
 	if k := tx.kindOf(gk, adapterName); k != nil && !k.Releasing {
 		next := *k.Kind
 		next.Releasing = true
-		tx.changeKind(&Kind{Kind: &next, Live: k.Live})
+		tx.changeKind(&LiveKind{Kind: &next, Live: k.Live})
 	}
 }
 
 // kindOf returns the kind in use with an adapter of the given name. It returns nil if the kind is not in use or has a
 // different adapter by now.
-func (tx *Tx) kindOf(gk schema.GroupKind, adapterName string) *Kind {
+func (tx *Tx) kindOf(gk schema.GroupKind, adapterName string) *LiveKind {
 	if k := tx.next.kinds[gk]; k != nil && k.Adapter.Name() == adapterName {
 		return k
 	}
 	return nil
 }
 
-func (tx *Tx) changeKind(k *Kind) {
+func (tx *Tx) changeKind(k *LiveKind) {
 	tx.next.kinds[k.GroupKind] = k
 	if !slices.Contains(tx.change.Kinds, k.GroupKind) {
 		tx.change.Kinds = append(tx.change.Kinds, k.GroupKind)

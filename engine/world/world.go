@@ -34,8 +34,8 @@ type Observer interface {
 	AfterPublish(now *Snapshot, c *Change)
 }
 
-// Foreseer is an Observer that is also notified before a change is published.
-type Foreseer interface {
+// EarlyObserver is an Observer that is also notified before a change is published.
+type EarlyObserver interface {
 	Observer
 	// BeforePublish is called before the snapshot next is published.
 	BeforePublish(before, next *Snapshot, c *Change)
@@ -115,7 +115,7 @@ func (w *World) Update(run func(*Tx)) *Change {
 	run(tx)
 	next, change := tx.commit()
 	for _, o := range w.observers {
-		if f, ok := o.(Foreseer); ok {
+		if f, ok := o.(EarlyObserver); ok {
 			f.BeforePublish(before, next, change)
 		}
 	}

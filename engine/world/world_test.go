@@ -27,7 +27,7 @@ var (
 	deployments = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 )
 
-func kind(name string) policy.Kind {
+func kind(name string) policy.Row {
 	k, ok := kinds.Find(name)
 	if !ok {
 		panic("there is no kind " + name)
@@ -75,7 +75,7 @@ func useKind(t testing.TB, name, version string) (func(*world.Tx), *world.Live) 
 	}
 	live := world.NewLive(k.Adapter)
 	live.Objects = &worldtest.Store{}
-	return func(tx *world.Tx) { tx.UseKind(&world.Kind{Kind: k, Live: live}) }, live
+	return func(tx *world.Tx) { tx.UseKind(&world.LiveKind{Kind: k, Live: live}) }, live
 }
 
 // permuted runs steps in every order. It runs each order once in a single transaction, and once with a transaction

@@ -54,9 +54,9 @@ func (b *bench) deciding(ctx context.Context) error {
 }
 
 // decisions returns a refused change, and the sets of policies that judge it.
-func (b *bench) decisions() (freeze.Request, []*freeze.Set, error) {
+func (b *bench) decisions() (freeze.UserChange, []*freeze.Set, error) {
 	stage := &stage{sizes: b.sizes}
-	req := freeze.Request{
+	req := freeze.UserChange{
 		Actions: workload.ChangeScale, Kind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: stage.namespaceOf(0),
 		Name: deploymentName(0), User: "pipeline", Now: admitNow,
 		NamespaceLabels: []workload.Pairs{workload.NewPairs(map[string]string{"env": "prod", "team": "shop"})},
@@ -78,7 +78,7 @@ func (b *bench) decisions() (freeze.Request, []*freeze.Set, error) {
 }
 
 // decideRound returns the nanoseconds of a decision, for each set and slice. The order of the sets rotates.
-func decideRound(sets []*freeze.Set, req freeze.Request) [][]float64 {
+func decideRound(sets []*freeze.Set, req freeze.UserChange) [][]float64 {
 	took := make([][]float64, len(sets))
 	for slice := range decideSlices {
 		for i := range sets {

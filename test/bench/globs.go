@@ -117,7 +117,7 @@ func (b *bench) globbedChange(n int) (func(), error) {
 		rules = append(rules, rule)
 	}
 	set := (&freeze.Set{}).With(rules...)
-	req := freeze.Request{Actions: workload.ChangeScale, Kind: globbedKind, Namespace: "shop-blue", Name: "web-1", User: "pipeline",
+	req := freeze.UserChange{Actions: workload.ChangeScale, Kind: globbedKind, Namespace: "shop-blue", Name: "web-1", User: "pipeline",
 		Now: admitNow}
 	if denials := len(set.Decide(req).Denials); denials != 5 {
 		return nil, fmt.Errorf("%d freezes of %d deny the change, want 5", denials, n)

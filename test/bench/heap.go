@@ -81,7 +81,7 @@ func heapOf(ctx context.Context, name string, n int, object func(i int) policy.O
 }
 
 // takeOver adds all policies of a store to the world and checks that each compiled.
-func takeOver(w *world.World, kind policy.Kind, store toolscache.Store, n int) error {
+func takeOver(w *world.World, kind policy.Row, store toolscache.Store, n int) error {
 	change := w.Update(func(tx *world.Tx) {
 		for _, obj := range store.List() {
 			tx.SetPolicy(kind, obj.(policy.Object))

@@ -142,7 +142,7 @@ func (b *bench) demanded() (*world.World, string, error) {
 	w := world.New(world.Scope(harness.Namespace, nil))
 	w.Update(func(tx *world.Tx) {
 		tx.SetNamespaces(namespaces)
-		tx.UseKind(&world.Kind{Kind: engine.NewKind(adapter, resource), Live: live})
+		tx.UseKind(&world.LiveKind{Kind: engine.NewKind(adapter, resource), Live: live})
 		tx.SetPolicy(kind, s)
 	})
 	return w, `{"status":"success","data":{"resultType":"vector","result":[` + answer.String() +

@@ -37,7 +37,7 @@ const (
 func (b *bench) messages(ctx context.Context) (err error) {
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer receiver.Close()
-	guard, err := notify.NewGuard([]string{"127.0.0.0/8"})
+	guard, err := notify.NewDialer([]string{"127.0.0.0/8"})
 	if err != nil {
 		return err
 	}

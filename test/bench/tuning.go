@@ -84,7 +84,7 @@ func filled(at time.Time) policy.Seen {
 			{Component: "app", Requests: workload.Requests{MilliCPU: 1000, MemoryBytes: 1 << 30}},
 			{Component: "proxy", Requests: workload.Requests{MilliCPU: 100, MemoryBytes: 128 << 20}},
 		},
-		Governor: &policy.SeenGovernor{
+		Autoscaler: &policy.SeenAutoscaler{
 			Ref: workload.Ref{Namespace: "shop", Name: "web"}, Bounds: workload.Bounds{Min: &low, Max: &top},
 			Utilisation: []workload.Utilisation{{Resource: workload.CPU, Percent: 70}},
 		},

@@ -73,7 +73,7 @@ func (s setting) seen(now, since time.Time, pods int) policy.Seen {
 	return policy.Seen{
 		Now: now, Since: since, Replicas: pods, Ready: pods,
 		Own: workload.Allocations{{Component: tunedContainer, Requests: workload.Requests{MilliCPU: s.milliCPU, MemoryBytes: s.memory}}},
-		Governor: &policy.SeenGovernor{
+		Autoscaler: &policy.SeenAutoscaler{
 			Bounds:      workload.Bounds{Min: ptr.To(int64(s.minimum)), Max: ptr.To(int64(s.maximum))},
 			Utilisation: []workload.Utilisation{{Resource: workload.CPU, Percent: int64(s.percent)}},
 		},

@@ -64,8 +64,8 @@ func (b base) tellKept(p *podplan.Pod, why string) {
 }
 
 // tuning returns the loop that learns from pod usage.
-func (b base) tuning(members *pods.Members, resizes *resize.Loop, rollouts *rollout.Gate, queue *reconcile.Queue,
-	budgets *constraints.Budgets, nodes *constraints.Nodes) (*tuning.Loop, error) {
+func (b base) tuning(members *pods.Members, resizes *resize.Actuator, rollouts *rollout.Gate, queue *reconcile.Queue,
+	budgets *constraints.Budgets, nodes *constraints.Nodes) (*tuning.Actuator, error) {
 	meter, err := measure.NewMetrics(b.config, measureTime)
 	if err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func (j *judging) kindOf(gk schema.GroupKind) (evaluate.Served, bool) {
 // liveObjects reads objects from the API server.
 type liveObjects struct{ client dynamic.Interface }
 
-// Object implements evaluate.Objects.
+// Object implements evaluate.ObjectReader.
 func (l liveObjects) Object(ctx context.Context, t evaluate.Target) ([]byte, error) {
 	object, err := l.client.Resource(t.Resource).Namespace(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -96,7 +96,7 @@ func newJudging(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 func (j *judging) exempt() []string { return freezeadmission.Exempt(j.opts.Namespace) }
 
 // guard adds the freeze kinds to Flyball's own kinds, and guards the adapters.
-func (j *judging) guard(kinds []validate.Kind) []validate.Kind {
+func (j *judging) guard(kinds []validate.OwnKind) []validate.OwnKind {
 	g := &freezeadmission.Guard{
 		Freezes: j.world, Objects: j.metadata, Rights: rights.NewReviews(j.clients.rights.SubjectAccessReviews(), clock.RealClock{}),
 		Clock: j.clock,
@@ -164,7 +164,7 @@ func (j *judging) judge(note func(freezeadmission.Judgement), log logr.Logger) *
 }
 
 // add serves judgements and keeps their webhook configuration up to date, on every replica.
-func (j *judging) add(mgr ctrl.Manager, server *serve.Server, keeper *register.Keeper,
+func (j *judging) add(mgr ctrl.Manager, server *serve.Server, keeper *register.Registrar,
 	tracker *status.Tracker) (*freezes.Enforcement, error) {
 	log := j.opts.Log.WithName("judge")
 	server.HandleHTTP(register.JudgePath, j.judge(j.notes.Judged, log))

@@ -16,7 +16,7 @@ import (
 
 // addNewPods serves the webhook that sets requests of new pods, on every replica, and keeps its webhook configuration
 // up to date.
-func (j *judging) addNewPods(mgr ctrl.Manager, server *serve.Server, keeper *register.Keeper, o pods.Options) error {
+func (j *judging) addNewPods(mgr ctrl.Manager, server *serve.Server, keeper *register.Registrar, o pods.Options) error {
 	if !j.opts.Webhook.Pods || j.opts.DryRun {
 		return addNoNewPods(mgr, j.clients, j.opts)
 	}

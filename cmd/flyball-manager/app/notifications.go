@@ -12,7 +12,7 @@ import (
 
 // addNotifications adds the controllers that send messages.
 func addNotifications(mgr ctrl.Manager, opts Options, w *world.World) (*notifications.Controller, error) {
-	guard, err := notify.NewGuard(opts.Notifications.AllowedHosts)
+	guard, err := notify.NewDialer(opts.Notifications.AllowedHosts)
 	if err != nil {
 		return nil, fmt.Errorf("--notification-allowed-hosts: %w", err)
 	}

@@ -277,7 +277,7 @@ func (o *Options) validate() error {
 	if _, err := o.Savings.rates(); err != nil {
 		errs = append(errs, err)
 	}
-	if _, err := notify.NewGuard(o.Notifications.AllowedHosts); err != nil {
+	if _, err := notify.NewDialer(o.Notifications.AllowedHosts); err != nil {
 		errs = append(errs, fmt.Errorf("--notification-allowed-hosts: %w", err))
 	}
 	if o.Notifications.Enabled && o.Notifications.PerNamespace < 1 {

@@ -65,7 +65,7 @@ func (o PrometheusOptions) recorder() (tuning.Recorder, error) {
 }
 
 // idle returns the component that asks for the demand of schedules.
-func (b base) idle(queue *reconcile.Queue) (*idle.Loop, error) {
+func (b base) idle(queue *reconcile.Queue) (*idle.Monitor, error) {
 	server, err := b.opts.Prometheus.server(maxDemand)
 	if err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ type selectionWarnings struct {
 }
 
 // wrap adds the warnings to the validators of policies.
-func (s selectionWarnings) wrap(list []validate.Kind) []validate.Kind {
+func (s selectionWarnings) wrap(list []validate.OwnKind) []validate.OwnKind {
 	for i := range list {
 		kind, ok := kinds.Find(list[i].Kind)
 		if !ok {
@@ -56,7 +56,7 @@ func (s selectionWarnings) wrap(list []validate.Kind) []validate.Kind {
 	return list
 }
 
-func (s selectionWarnings) warnings(ctx context.Context, kind policy.Kind, obj policy.Object) (all []string) {
+func (s selectionWarnings) warnings(ctx context.Context, kind policy.Row, obj policy.Object) (all []string) {
 	compiled, errs := kind.Compile(obj, s.context)
 	if len(errs) > 0 {
 		return nil

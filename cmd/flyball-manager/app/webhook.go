@@ -98,7 +98,7 @@ func (j *judging) serverOptions(mgr ctrl.Manager, config *rest.Config, w *world.
 	}
 	o.Endpoint, o.Policies = endpoint(j.opts), j.opts.Webhook.URL != ""
 	var err error
-	if o.Keeper, err = register.NewKeeper(config, o.Log); err != nil {
+	if o.Keeper, err = register.NewRegistrar(config, o.Log); err != nil {
 		return o, err
 	}
 	o.Keeper.Owner = j.owner()
@@ -110,7 +110,7 @@ func (j *judging) serverOptions(mgr ctrl.Manager, config *rest.Config, w *world.
 }
 
 // ownKinds returns the validators of Flyball's own kinds, with the guards of freezes and the rights of authors.
-func (j *judging) ownKinds(w *world.World, inspector *inspect.Inspector, clientset *clients) []validate.Kind {
+func (j *judging) ownKinds(w *world.World, inspector *inspect.Inspector, clientset *clients) []validate.OwnKind {
 	ctx, reviews := compileContext(w), clientset.rights.SubjectAccessReviews()
 	own := j.guard(ownKinds(w, ctx, rights.Adapters{Resources: inspector, Reviews: reviews}, j.messages, j.opts.Clock))
 	own = askAuthors(own, &rights.Authors{
@@ -141,7 +141,7 @@ func compileContext(w *world.World) policy.Context {
 }
 
 // askAuthors adds to validators the check that the authors of policies have the rights that their policies use.
-func askAuthors(list []validate.Kind, authors *rights.Authors) []validate.Kind {
+func askAuthors(list []validate.OwnKind, authors *rights.Authors) []validate.OwnKind {
 	for i := range list {
 		if row, ok := kinds.Find(list[i].Kind); ok && row.ActsOnTargets() {
 			list[i] = authors.Ask(list[i], row)
@@ -153,8 +153,8 @@ func askAuthors(list []validate.Kind, authors *rights.Authors) []validate.Kind {
 // ownKinds returns Flyball's own kinds except freezes, with the validators for rules that schema and CEL cannot
 // express. The guard validates freezes.
 func ownKinds(w *world.World, ctx policy.Context, adapters rights.Adapters, messages *notifications.Controller, clk clock.PassiveClock,
-) []validate.Kind {
-	list := []validate.Kind{
+) []validate.OwnKind {
+	list := []validate.OwnKind{
 		{Kind: "Adapter", Resource: "adapters", Validator: adapters},
 		{Kind: "Calendar", Resource: "calendars", Validator: checkCalendar(w, clk)},
 		{Kind: "Notification", Resource: "notifications", Validator: checkNotification(messages)},
@@ -177,7 +177,7 @@ func ownKinds(w *world.World, ctx policy.Context, adapters rights.Adapters, mess
 		if kind.MostInForce > 0 {
 			spec = limitInForce(w, clk, kind, spec)
 		}
-		list = append(list, validate.Kind{Kind: kind.Name, Resource: kind.Resource, Validator: onceLoaded(w, spec)})
+		list = append(list, validate.OwnKind{Kind: kind.Name, Resource: kind.Resource, Validator: onceLoaded(w, spec)})
 	}
 	return list
 }
@@ -187,7 +187,7 @@ const mostEnded = 10
 
 // limitInForce adds to a validator the limits of the objects of a kind in a namespace, for a new object and for an edit by which an
 // ended object begins again.
-func limitInForce(w *world.World, clk clock.PassiveClock, kind policy.Kind, spec validate.Validator) validate.Validator {
+func limitInForce(w *world.World, clk clock.PassiveClock, kind policy.Row, spec validate.Validator) validate.Validator {
 	return validate.ValidatorFunc(func(ctx context.Context, req validate.Request) ([]string, field.ErrorList, error) {
 		warnings, errs, err := spec.Validate(ctx, req)
 		obj, _ := req.New.(policy.Object)

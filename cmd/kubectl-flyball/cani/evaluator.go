@@ -47,7 +47,7 @@ func Judge(ctx context.Context, judge *evaluate.Evaluator, w *source.World, targ
 	var answers []evaluate.Answer
 	for _, target := range targets {
 		for _, change := range changes {
-			answer, err := judge.Answer(ctx, evaluate.Request{Target: TargetOf(target), Action: change, User: user, At: at})
+			answer, err := judge.Answer(ctx, evaluate.Inquiry{Target: TargetOf(target), Action: change, User: user, At: at})
 			if err != nil {
 				return nil, Hinted(err, w, target)
 			}
@@ -60,7 +60,7 @@ func Judge(ctx context.Context, judge *evaluate.Evaluator, w *source.World, targ
 // objects reads objects from memory. The manager would ask the API server for them.
 type objects struct{ memory *world.Memory }
 
-// Object implements evaluate.Objects.
+// Object implements evaluate.ObjectReader.
 func (o objects) Object(_ context.Context, t evaluate.Target) ([]byte, error) {
 	return o.memory.Raw(t.Ref), nil
 }

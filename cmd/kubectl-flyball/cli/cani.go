@@ -158,7 +158,7 @@ func (v *canIVerb) judgeManifests(ctx context.Context, user evaluate.User, at ti
 		if err != nil {
 			return nil, err
 		}
-		answer, err := courts[at0].Answer(ctx, evaluate.Request{Target: target, Manifest: raw, User: user, At: at})
+		answer, err := courts[at0].Answer(ctx, evaluate.Inquiry{Target: target, Manifest: raw, User: user, At: at})
 		if err != nil {
 			return nil, err
 		}

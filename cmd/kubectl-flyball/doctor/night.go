@@ -130,8 +130,8 @@ func (c *Checkup) orders(w *source.World, memory *world.Memory) {
 	c.Add("orders", "every wave waits for kinds that say when they are ready", slices.Compact(findings))
 }
 
-func among(rows []policy.Kind, p *world.Policy) bool {
-	return slices.ContainsFunc(rows, func(k policy.Kind) bool { return k.Name == p.Kind.Name })
+func among(rows []policy.Row, p *world.Policy) bool {
+	return slices.ContainsFunc(rows, func(k policy.Row) bool { return k.Name == p.Kind.Name })
 }
 
 // first returns the first sleeping target of an API group. Its name is empty if there is none.

@@ -173,7 +173,7 @@ func Foresee(ctx context.Context, w *source.World, s ExceptionSpec, user evaluat
 	before, after := cani.NewEvaluator(without, flyballNamespace), cani.NewEvaluator(with, flyballNamespace)
 	for _, t := range s.Targets {
 		for _, action := range s.Actions {
-			q := evaluate.Request{Target: cani.TargetOf(t), Action: action, User: p.user, At: s.From}
+			q := evaluate.Inquiry{Target: cani.TargetOf(t), Action: action, User: p.user, At: s.From}
 			old, err := before.Answer(ctx, q)
 			if err != nil {
 				return nil, cani.Hinted(err, w, t)

@@ -322,7 +322,7 @@ func onBehalf(v *decide.Verdict, id workload.Policy) string {
 // behalf returns the reason why a policy that does not select this object has a claim on it.
 func behalf(memory *world.Memory, v *decide.Verdict, o *decide.Opinion, at time.Time) Line {
 	if !v.Kind.Adapter.CanOwn() {
-		return Line{Step: "governor", Text: governorText(v)}
+		return Line{Step: "autoscaler", Text: autoscalerText(v)}
 	}
 	return Line{Step: "owner", Text: fmt.Sprintf("%s; it has holdOwner, and objects sleep that this one applies, which %s",
 		o.Policy.State(at).Message, stateOfOwner(memory, o.Policy.ID, v.Kind.Ref(v.Object)))}
@@ -340,7 +340,7 @@ func stateOfOwner(memory *world.Memory, id workload.Policy, owner workload.Ref) 
 	return "has no target of " + id.String() + " any more"
 }
 
-func governorText(v *decide.Verdict) string {
+func autoscalerText(v *decide.Verdict) string {
 	if governed, ok := v.Kind.Adapter.Governs(v.Object); ok {
 		return fmt.Sprintf("decides about %s, which this object governs", governed)
 	}
@@ -445,7 +445,7 @@ func (e *Explanation) nearly(memory *world.Memory, v *decide.Verdict) {
 
 // relations adds the autoscalers of the object, and the object that it governs.
 func (e *Explanation) relations(memory *world.Memory, ref workload.Ref, at time.Time) {
-	for _, g := range memory.Governors(ref) {
+	for _, g := range memory.Autoscalers(ref) {
 		e.GovernedBy = append(e.GovernedBy, relationTo(memory, g, at))
 	}
 	obj, kind := memory.Object(ref), memory.Kind(ref.GroupKind)

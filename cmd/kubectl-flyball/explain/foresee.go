@@ -107,7 +107,7 @@ func (e *Explanation) foresee(memory *world.Memory, ref workload.Ref, v *decide.
 func (e *Explanation) judge(ctx context.Context, memory *world.Memory, target source.Target, o Options) error {
 	judge := cani.NewEvaluator(memory, o.FlyballNamespace)
 	for _, action := range []workload.Change{workload.ChangeRollOut, workload.ChangeScale, workload.ChangeDelete} {
-		answer, err := judge.Answer(ctx, evaluate.Request{Target: cani.TargetOf(target), Action: action, User: o.User, At: o.At})
+		answer, err := judge.Answer(ctx, evaluate.Inquiry{Target: cani.TargetOf(target), Action: action, User: o.User, At: o.At})
 		if err != nil {
 			return fmt.Errorf("judge %s: %w", action.Names()[0], err)
 		}

@@ -64,7 +64,7 @@ func (s *Server) Add(cmd *cobra.Command, use string) {
 }
 
 // Loop returns a Loop that asks the server as the manager does.
-func (s *Server) Loop(w *world.World) (*prometheus.Server, *idle.Loop, error) {
+func (s *Server) Loop(w *world.World) (*prometheus.Server, *idle.Monitor, error) {
 	server, err := prometheus.New(s.Options)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--prometheus: %w", err)

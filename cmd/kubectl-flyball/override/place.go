@@ -111,7 +111,7 @@ func NamespaceOf(text string) string {
 // ReachesAll reports whether KIND/NAME names a schedule for all namespaces.
 func ReachesAll(text string) bool {
 	kind, _, _ := strings.Cut(text, "/")
-	return slices.ContainsFunc(schedule.Kinds(), func(k policy.Kind) bool {
+	return slices.ContainsFunc(schedule.Kinds(), func(k policy.Row) bool {
 		return k.ClusterScoped && (strings.EqualFold(k.Name, kind) || strings.EqualFold(k.Resource, kind))
 	})
 }

@@ -53,7 +53,7 @@ type Change struct {
 }
 
 type named struct {
-	kind policy.Kind
+	kind policy.Row
 	id   workload.Policy
 }
 
@@ -72,16 +72,16 @@ func (c *Change) Add(text, namespace string) error {
 }
 
 // hasSuspend reports whether policies of a kind have the field spec.suspend.
-func hasSuspend(kind policy.Kind) bool {
+func hasSuspend(kind policy.Row) bool {
 	return among(schedule.Kinds(), kind) || among(deletioncost.Kinds(), kind)
 }
 
-func among(kinds []policy.Kind, kind policy.Kind) bool {
-	return slices.ContainsFunc(kinds, func(k policy.Kind) bool { return k.Name == kind.Name })
+func among(kinds []policy.Row, kind policy.Row) bool {
+	return slices.ContainsFunc(kinds, func(k policy.Row) bool { return k.Name == kind.Name })
 }
 
 // instead returns a hint about how to stop policies of a kind without spec.suspend.
-func instead(kind policy.Kind) string {
+func instead(kind policy.Row) string {
 	switch {
 	case kind.Restricts:
 		return "; kubectl flyball except makes an exception from a freeze"

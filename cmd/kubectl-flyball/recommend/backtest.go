@@ -72,11 +72,11 @@ func border(samples []workload.Sample, at time.Time) time.Time {
 // backTest replays the rest of the history with the recommendation from the first part of the history. It returns nil
 // if there is no recommendation or no autoscaler.
 func backTest(s *subject.Subject, samples []workload.Sample, from, to time.Time, then *replay.Output) *BackTest {
-	if then == nil || !s.Scalable || s.Governor == nil || s.Target() == nil || s.Requests[s.Scaled].CPU == 0 {
+	if then == nil || !s.Scalable || s.Autoscaler == nil || s.Target() == nil || s.Requests[s.Scaled].CPU == 0 {
 		return nil
 	}
 	load, ok := loadOf(samples, s.Scaled, from, to)
-	b := s.Governor.Bounds
+	b := s.Autoscaler.Bounds
 	if !ok || b.Max == nil {
 		return nil
 	}

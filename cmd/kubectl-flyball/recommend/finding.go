@@ -127,14 +127,14 @@ func newFinding(s *subject.Subject, profile string, at time.Time, o *replay.Outp
 		return f
 	}
 	f.Autoscaler = &Autoscaler{Min: numberOf(o.Min), Max: numberOf(o.Max), Utilisation: numberOf(o.Utilisation)}
-	if s.Governor != nil {
-		f.Autoscaler.Name = s.Governor.String()
-		f.Autoscaler.Min.Own, f.Autoscaler.Max.Own = s.Governor.Bounds.Min, s.Governor.Bounds.Max
+	if s.Autoscaler != nil {
+		f.Autoscaler.Name = s.Autoscaler.String()
+		f.Autoscaler.Min.Own, f.Autoscaler.Max.Own = s.Autoscaler.Bounds.Min, s.Autoscaler.Bounds.Max
 		if u := s.Target(); u != nil {
 			f.Autoscaler.Utilisation.Own = &u.Percent
 		}
 	}
-	if s.Governor == nil {
+	if s.Autoscaler == nil {
 		f.Autoscaler.Max.Reasons = []string{"there is no autoscaler now: the most that is allowed"}
 	}
 	for _, h := range o.Hours {

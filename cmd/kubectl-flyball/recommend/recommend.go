@@ -188,7 +188,8 @@ func (v *verb) find(ctx context.Context, o options, w *source.World, target sour
 		o.at = samples[len(samples)-1].At
 	}
 	out, err := replay.Run(replay.Input{
-		Policy: tuner, Requests: s.Requests, Scaled: s.Scaled, Governor: s.Autoscaler(v.bounds), Bounds: v.bounds, Samples: samples, At: o.at,
+		Policy: tuner, Requests: s.Requests, Scaled: s.Scaled, Autoscaler: s.AutoscalerWith(v.bounds), Bounds: v.bounds, Samples: samples,
+		At:       o.at,
 		Border:   border(samples, o.at),
 		Progress: percent(doing, "replaying the history"),
 	})

@@ -191,7 +191,7 @@ func (r *reading) serve(a *v1alpha1.Adapter) error {
 }
 
 // isTuner reports whether a policy tunes targets.
-func isTuner(kind policy.Kind, obj policy.Object) bool {
+func isTuner(kind policy.Row, obj policy.Object) bool {
 	p, _ := kind.Compile(obj, policy.Context{})
 	return p.Tuner != nil
 }

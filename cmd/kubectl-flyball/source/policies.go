@@ -12,19 +12,19 @@ import (
 
 // PolicyKind returns the policy kind with the given name. For the kind Schedule, the name may be Schedule, schedules,
 // fsch or schedules.flyball.dev.
-func PolicyKind(name string) (policy.Kind, bool) {
+func PolicyKind(name string) (policy.Row, bool) {
 	name = strings.TrimSuffix(strings.ToLower(name), ".flyball.dev")
 	for _, k := range kinds.All() {
 		if strings.ToLower(k.Name) == name || k.Resource == name || k.Short == name {
 			return k, true
 		}
 	}
-	return policy.Kind{}, false
+	return policy.Row{}, false
 }
 
 // PolicyNamed parses KIND/NAME as a policy of the namespace or a cluster-scoped policy. It does not check whether the
 // policy exists. The result ok is false if KIND is not a kind of policies.
-func PolicyNamed(text, namespace string) (id workload.Policy, kind policy.Kind, ok bool) {
+func PolicyNamed(text, namespace string) (id workload.Policy, kind policy.Row, ok bool) {
 	kindName, name, _ := strings.Cut(text, "/")
 	kind, ok = PolicyKind(kindName)
 	if !ok || name == "" {

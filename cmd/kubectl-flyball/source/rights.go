@@ -51,7 +51,7 @@ func (q Query) needs(r Right) bool {
 // isClusterScoped reports whether one of Flyball's resources is cluster-scoped.
 func isClusterScoped(resource schema.GroupResource) bool {
 	return resource == adaptersResource || resource == calendarsResource ||
-		slices.ContainsFunc(kinds.All(), func(k policy.Kind) bool { return k.ClusterScoped && k.Resource == resource.Resource })
+		slices.ContainsFunc(kinds.All(), func(k policy.Row) bool { return k.ClusterScoped && k.Resource == resource.Resource })
 }
 
 // MissingRights are the rights that a user lacks. As an error, they mean that no correct answer is possible.
@@ -66,7 +66,7 @@ func (m MissingRights) lists(resource schema.GroupResource) bool {
 func (m MissingRights) HidesAdapters() bool { return m.lists(adaptersResource) }
 
 // HidesPolicy reports whether policies of a kind may not be read.
-func (m MissingRights) HidesPolicy(kind policy.Kind) bool {
+func (m MissingRights) HidesPolicy(kind policy.Row) bool {
 	return m.lists(v1alpha1.GroupVersion.WithResource(kind.Resource).GroupResource())
 }
 

@@ -21,9 +21,9 @@ import (
 type Subject struct {
 	Ref workload.Ref
 	// Requests are the requests of the containers, in milli-CPU and bytes. Zero means no request.
-	Requests map[string]tune.Request
-	// Governor is the autoscaler of the workload, or nil.
-	Governor *policy.SeenGovernor
+	Requests map[string]tune.Requests
+	// Autoscaler is the autoscaler of the workload, or nil.
+	Autoscaler *policy.SeenAutoscaler
 	// Scalable is true if the workload has a replica count.
 	Scalable bool
 	// Scaled is the container whose CPU usage sets the number of replicas.
@@ -32,7 +32,7 @@ type Subject struct {
 
 // New reads a target and its autoscaler.
 func New(w *source.World, memory *world.Memory, target source.Target) (_ *Subject, err error) {
-	s := &Subject{Ref: target.Ref, Requests: map[string]tune.Request{}}
+	s := &Subject{Ref: target.Ref, Requests: map[string]tune.Requests{}}
 	var found *workload.Observed
 	for _, a := range w.Adapters {
 		compiled, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{Amounts: true})
@@ -55,7 +55,7 @@ func New(w *source.World, memory *world.Memory, target source.Target) (_ *Subjec
 	}
 	s.Scalable = len(found.Components) > 0
 	for _, a := range found.Allocations {
-		s.Requests[a.Component] = tune.Request{CPU: a.Requests.MilliCPU, Memory: a.Requests.MemoryBytes}
+		s.Requests[a.Component] = tune.Requests{CPU: a.Requests.MilliCPU, Memory: a.Requests.MemoryBytes}
 	}
 	if len(s.Requests) == 0 {
 		return nil, fmt.Errorf("%s: its adapter finds no container, or other component, that requests resources", target.Ref)
@@ -94,12 +94,12 @@ func (s *Subject) governedBy(memory *world.Memory, a *adapter.Adapter) error {
 		if err != nil {
 			return err
 		}
-		if governed, ok := a.Governs(obj); ok && memory.Referent(governed) == s.Ref && s.Governor == nil {
+		if governed, ok := a.Governs(obj); ok && memory.Referent(governed) == s.Ref && s.Autoscaler == nil {
 			if fault := a.AmountFault(obj); fault != "" {
 				return fmt.Errorf("%s: %s", ref, fault)
 			}
 			o := a.Observe(obj)
-			s.Governor = &policy.SeenGovernor{Ref: ref, Bounds: o.Bounds, Utilisation: o.Utilisation}
+			s.Autoscaler = &policy.SeenAutoscaler{Ref: ref, Bounds: o.Bounds, Utilisation: o.Utilisation}
 		}
 	}
 	return nil
@@ -128,7 +128,7 @@ func (s *Subject) Scale(asked string, rules v1alpha1.TortoiseRules) error {
 			s.Scaled = u.Container
 			return nil
 		}
-		return fmt.Errorf("%s has a target for the container %q, which %s does not have%s", s.Governor.Ref, u.Container, s.Ref,
+		return fmt.Errorf("%s has a target for the container %q, which %s does not have%s", s.Autoscaler.Ref, u.Container, s.Ref,
 			workload.Hint(u.Container, s.Names()))
 	}
 	for _, name := range s.Names() {
@@ -141,12 +141,12 @@ func (s *Subject) Scale(asked string, rules v1alpha1.TortoiseRules) error {
 
 // Target returns the CPU target of the autoscaler, or nil.
 func (s *Subject) Target() *workload.Utilisation {
-	if s.Governor == nil {
+	if s.Autoscaler == nil {
 		return nil
 	}
-	for i, u := range s.Governor.Utilisation {
+	for i, u := range s.Autoscaler.Utilisation {
 		if u.Resource == workload.CPU {
-			return &s.Governor.Utilisation[i]
+			return &s.Autoscaler.Utilisation[i]
 		}
 	}
 	return nil
@@ -155,13 +155,13 @@ func (s *Subject) Target() *workload.Utilisation {
 // newTarget is the CPU target of a new autoscaler, in percent.
 const newTarget = 70
 
-// Autoscaler returns the workload's autoscaler, or an autoscaler as Flyball would create it. It returns nil if the
+// AutoscalerWith returns the workload's autoscaler, or an autoscaler as Flyball would create it. It returns nil if the
 // workload has no replicas.
-func (s *Subject) Autoscaler(b simulation.Bounds) *policy.SeenGovernor {
-	if s.Governor != nil || !s.Scalable {
-		return s.Governor
+func (s *Subject) AutoscalerWith(b simulation.Bounds) *policy.SeenAutoscaler {
+	if s.Autoscaler != nil || !s.Scalable {
+		return s.Autoscaler
 	}
 	low, top := int64(b.Min), int64(b.Max)
-	return &policy.SeenGovernor{Bounds: workload.Bounds{Min: &low, Max: &top},
+	return &policy.SeenAutoscaler{Bounds: workload.Bounds{Min: &low, Max: &top},
 		Utilisation: []workload.Utilisation{{Container: s.Scaled, Resource: workload.CPU, Percent: newTarget}}}
 }

@@ -85,7 +85,7 @@ func (v *triggerVerb) run(ctx context.Context, arg string) error {
 
 // pods returns a description of the pods of a subject, and the minimum and the maximum of its autoscaler.
 func (v *triggerVerb) pods(s *subject.Subject) (p habit.Pods, least, most int, err error) {
-	if s.Governor == nil {
+	if s.Autoscaler == nil {
 		return p, 0, 0, fmt.Errorf("no autoscaler governs %s, and bounds by hour are those of one: make a HorizontalPodAutoscaler first", s.Ref)
 	}
 	p = habit.Pods{Request: s.Requests[s.Scaled].CPU, Target: v.utilisation, Least: v.least, Headroom: v.headroom}
@@ -102,12 +102,12 @@ func (v *triggerVerb) pods(s *subject.Subject) (p habit.Pods, least, most int, e
 		return p, 0, 0, fmt.Errorf("%s: the container %s requests no CPU that is known: give --request, such as 500m", s.Ref, s.Scaled)
 	}
 	if p.Target <= 0 {
-		return p, 0, 0, fmt.Errorf("%s has no target utilisation for CPU: give --utilisation", s.Governor.Ref)
+		return p, 0, 0, fmt.Errorf("%s has no target utilisation for CPU: give --utilisation", s.Autoscaler.Ref)
 	}
-	b := s.Governor.Bounds
+	b := s.Autoscaler.Bounds
 	least, most = int(ptr.Deref(b.Min, 1)), int(ptr.Deref(b.Max, 0))
 	if most < max(least, 1) {
-		return p, 0, 0, fmt.Errorf("%s has no maximum to begin with", s.Governor.Ref)
+		return p, 0, 0, fmt.Errorf("%s has no maximum to begin with", s.Autoscaler.Ref)
 	}
 	if !v.lowerMax {
 		p.Ceiling = most
@@ -123,7 +123,7 @@ func (v *triggerVerb) findTrigger(s *subject.Subject, bounds []habit.Bounds, pod
 	}
 	f := &Trigger{
 		Head:    Head{Target: s.Ref.String(), TimeZone: (*v.Zone).String(), From: v.from, Learnt: daysOf(v.teach), Tried: daysOf(v.days)},
-		Request: fmt.Sprintf("%dm", pods.Request), Utilisation: pods.Target, Autoscaler: s.Governor.String(),
+		Request: fmt.Sprintf("%dm", pods.Request), Utilisation: pods.Target, Autoscaler: s.Autoscaler.String(),
 		Own: outcomeOf(tried.Own, pods.Request), Proposed: outcomeOf(tried.Proposed, pods.Request), min: least, max: most,
 	}
 	rules := v1alpha1.TriggerRules{TimeZone: f.TimeZone}
@@ -134,7 +134,7 @@ func (v *triggerVerb) findTrigger(s *subject.Subject, bounds []habit.Bounds, pod
 		f.Bounds = append(f.Bounds, HourBounds{Days: b.Window.Days, From: b.Window.From, To: b.Window.To, Min: b.Min, Max: b.Max})
 	}
 	f.Manifest, err = manifest(trigger.KindName, workload.Ref{Namespace: s.Ref.Namespace, Name: s.Ref.Name},
-		v1alpha1.TriggerSpec{Target: targetOf(s.Governor.Ref), TriggerRules: rules})
+		v1alpha1.TriggerSpec{Target: targetOf(s.Autoscaler.Ref), TriggerRules: rules})
 	return f, err
 }
 

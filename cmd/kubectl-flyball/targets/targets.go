@@ -53,7 +53,7 @@ type Options struct {
 }
 
 // stateWords are the names of the states counted by a policy.
-var stateWords = map[status.State]string{
+var stateWords = map[status.Mark]string{
 	status.Awake: "awake", status.Asleep: "asleep", status.AlreadyAsleep: "already asleep", status.Pending: "pending",
 	status.FallingAsleep: "falling asleep",
 	status.Overridden:    "overridden", status.Failed: "failed", status.Set: "set", status.Unable: "unable",
@@ -120,7 +120,7 @@ func (l *List) add(memory *world.Memory, survey *decide.Survey, ref workload.Ref
 	}
 }
 
-func isAsleep(s status.State) bool {
+func isAsleep(s status.Mark) bool {
 	return s == status.Asleep || s == status.FallingAsleep || s == status.AlreadyAsleep
 }
 

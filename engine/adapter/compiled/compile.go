@@ -38,7 +38,7 @@ func Compile(name string, spec v1alpha1.AdapterSpec, keys Keys) (*Spec, field.Er
 	c.utilisation(at.Child("utilisation"), spec.Utilisation)
 	c.blind(at.Child("blind"), spec)
 	c.staysAtZero(at.Child("staysAtZero"), spec)
-	c.holdsGovernor(at, spec)
+	c.holdsAutoscaler(at, spec)
 	c.governs(at, spec)
 	c.owns(at.Child("owns"), spec)
 	c.follows(at.Child("follows"), spec.Follows)

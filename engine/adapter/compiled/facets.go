@@ -306,8 +306,8 @@ func (c *compiler) staysAtZero(at *field.Path, spec v1alpha1.AdapterSpec) {
 	c.a.StaysAtZero = c.predicates(at, spec.StaysAtZero, c.d)
 }
 
-// holdsGovernor compiles the effect of a hold on an autoscaler.
-func (c *compiler) holdsGovernor(at *field.Path, spec v1alpha1.AdapterSpec) {
+// holdsAutoscaler compiles the effect of a hold on an autoscaler.
+func (c *compiler) holdsAutoscaler(at *field.Path, spec v1alpha1.AdapterSpec) {
 	if (spec.HoldsAnySize || len(spec.SeenWhen) > 0) && (spec.Governs == "" || len(spec.Hold) == 0) {
 		c.errs = append(c.errs, field.Forbidden(at.Child("holdsAnySize"), "needs governs and hold, as seenWhen does"))
 	}

@@ -64,7 +64,7 @@ type Lift struct {
 	Actions   []string `json:"actions"`
 }
 
-func (e *Evaluator) answer(req Request, j freezeadmission.Judgement) Answer {
+func (e *Evaluator) answer(req Inquiry, j freezeadmission.Judgement) Answer {
 	v := &j.Verdict
 	a := Answer{Allowed: v.Allowed, Undecided: v.Undecided(), Target: req.Target.String(),
 		Actions: append([]string{}, j.Request.Actions.Names()...), User: req.User, At: req.At,
@@ -101,7 +101,7 @@ func (e *Evaluator) answer(req Request, j freezeadmission.Judgement) Answer {
 }
 
 // unopposed returns the reason why no freeze denies a change.
-func unopposed(set *freeze.Set, req freeze.Request) string {
+func unopposed(set *freeze.Set, req freeze.UserChange) string {
 	whatever := req
 	whatever.Actions = ^workload.Change(0)
 	const others = " judges only the changes of other users (spec.subjects, spec.excludeSubjects)"
@@ -134,7 +134,7 @@ func isActive(now time.Time) func(*freeze.Rule) bool {
 }
 
 // unjudged returns the answer to a change of a kind without an adapter.
-func unjudged(req Request) Answer {
+func unjudged(req Inquiry) Answer {
 	return Answer{Allowed: true, Target: req.Target.String(), Actions: []string{}, User: req.User, At: req.At,
 		Note: "there is no adapter for " + req.Target.GroupKind.String() + ", so no freeze judges it"}
 }

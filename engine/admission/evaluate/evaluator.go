@@ -30,14 +30,14 @@ type Target struct {
 	Resource schema.GroupVersionResource
 }
 
-// Objects reads the current objects.
-type Objects interface {
+// ObjectReader reads the current objects.
+type ObjectReader interface {
 	// Object returns an object as JSON, or nil if it does not exist.
 	Object(ctx context.Context, t Target) ([]byte, error)
 }
 
-// Request asks for the verdict on a change. Exactly one of Action, Manifest and Patch is set.
-type Request struct {
+// Inquiry asks for the verdict on a change. Exactly one of Action, Manifest and Patch is set.
+type Inquiry struct {
 	Target Target
 	// Action is an action on the current object.
 	Action workload.Change
@@ -50,9 +50,9 @@ type Request struct {
 }
 
 // whole reports whether the change is given as a whole object, and not as an action.
-func (r *Request) whole() bool { return r.Manifest != nil || r.Patch != nil }
+func (r *Inquiry) whole() bool { return r.Manifest != nil || r.Patch != nil }
 
-// UnanswerableError is the error of a Request without an answer, for example because its object does not exist.
+// UnanswerableError is the error of an Inquiry without an answer, for example because its object does not exist.
 type UnanswerableError struct{ Why string }
 
 // Error implements error.
@@ -65,13 +65,13 @@ func unanswerable(format string, args ...any) error {
 // Evaluator answers requests with the judge of the admission webhook.
 type Evaluator struct {
 	Judge   *freezeadmission.Judge
-	Objects Objects
+	Objects ObjectReader
 	// Exempt are the namespaces in which changes are never judged.
 	Exempt []string
 }
 
 // Answer returns the verdict on a change. It returns an UnanswerableError if the request itself has no answer.
-func (e *Evaluator) Answer(ctx context.Context, req Request) (Answer, error) {
+func (e *Evaluator) Answer(ctx context.Context, req Inquiry) (Answer, error) {
 	switch {
 	case (req.Action == 0) == !req.whole():
 		return Answer{}, errors.New("judge a change: give an action, a manifest or a patch")
@@ -103,7 +103,7 @@ func (e *Evaluator) Answer(ctx context.Context, req Request) (Answer, error) {
 	var done freezeadmission.Judgement
 	switch {
 	case e.isExempt(req.Target):
-		done = freezeadmission.Judgement{Request: freeze.Request{Actions: req.Action}, Verdict: freeze.Verdict{Allowed: true}}
+		done = freezeadmission.Judgement{Request: freeze.UserChange{Actions: req.Action}, Verdict: freeze.Verdict{Allowed: true}}
 	case req.whole() || req.Action == workload.ChangeCreate || req.Action == workload.ChangeDelete:
 		done, err = e.review(ctx, req, before, after)
 	default:
@@ -118,7 +118,7 @@ func (e *Evaluator) Answer(ctx context.Context, req Request) (Answer, error) {
 }
 
 // appliedTo returns the object after the manifest is applied. live is nil if the object does not exist yet.
-func (e *Evaluator) appliedTo(req Request, live []byte) ([]byte, error) {
+func (e *Evaluator) appliedTo(req Inquiry, live []byte) ([]byte, error) {
 	if version, served := rawjson.GetBytes(req.Manifest, "apiVersion").Str, req.Target.Resource.GroupVersion().String(); version != served {
 		return nil, unanswerable("%s is given as %s and judged as %s: write the manifest in that version", req.Target.Ref, version, served)
 	}
@@ -143,7 +143,7 @@ func nameOnly(t Target) []byte {
 
 // review judges a change, given the whole object before and after it. For a creation, the argument before is nil. For
 // a deletion, the argument after is nil.
-func (e *Evaluator) review(ctx context.Context, req Request, before, after []byte) (freezeadmission.Judgement, error) {
+func (e *Evaluator) review(ctx context.Context, req Inquiry, before, after []byte) (freezeadmission.Judgement, error) {
 	operation := admissionv1.Update
 	switch {
 	case before == nil:

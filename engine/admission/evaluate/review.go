@@ -93,8 +93,8 @@ func (s *Spec) checkSubject() error {
 	return nil
 }
 
-// question returns the Request of a review, without its user and instant.
-func (s *Spec) question(kindOf func(schema.GroupKind) (Served, bool)) (q Request, err error) {
+// question returns the Inquiry of a review, without its user and instant.
+func (s *Spec) question(kindOf func(schema.GroupKind) (Served, bool)) (q Inquiry, err error) {
 	if s.Manifest != nil {
 		if rawjson.GetBytes(s.Manifest, "items").IsArray() && !rawjson.GetBytes(s.Manifest, "spec").Exists() {
 			return q, errors.New("spec.manifest: is a list; ask about each of its objects")

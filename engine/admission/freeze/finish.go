@@ -26,7 +26,7 @@ import (
 // request does not count, because servers write requests for people under their own accounts, and controllers only
 // withdraw requests.
 func (j *Judge) finishing(ctx context.Context, r *review.Review, set *freeze.Set, found *adapter.Adapter,
-	req freeze.Request) (workload.Change, error) {
+	req freeze.UserChange) (workload.Change, error) {
 	const rollOut, scale = workload.ChangeRollOut, workload.ChangeScale
 	if r.Operation != admissionv1.Update || req.Actions&(rollOut|scale) == 0 || !ofOtherNamespace(r.User, r.Namespace) ||
 		!set.LetsFinish(req) {

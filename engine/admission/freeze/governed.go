@@ -15,7 +15,7 @@ import (
 
 // addGoverned adds to a verdict the effect of an autoscaler's change on its target: creation, edit and deletion of an
 // autoscaler count as a scale of its target, if the target exists. The first target that must not be scaled decides.
-func (j *Judge) addGoverned(ctx context.Context, r *review.Review, set *freeze.Set, verdict *freeze.Verdict, req freeze.Request) error {
+func (j *Judge) addGoverned(ctx context.Context, r *review.Review, set *freeze.Set, verdict *freeze.Verdict, req freeze.UserChange) error {
 	found := j.Freezes.Adapter(r.Resource.GroupResource())
 	if found == nil || !found.CanGovern() || r.Subresource != "" && !slices.Contains(found.Subresources(), r.Subresource) {
 		return nil
@@ -33,7 +33,7 @@ func (j *Judge) addGoverned(ctx context.Context, r *review.Review, set *freeze.S
 
 // addScaling adds to a verdict that some targets are scaled.
 func (j *Judge) addScaling(ctx context.Context, targets []workload.Ref, set *freeze.Set, verdict *freeze.Verdict,
-	req freeze.Request) error {
+	req freeze.UserChange) error {
 	for _, target := range targets {
 		target, adapted := j.referent(target)
 		if !adapted || !set.InUse(target.GroupKind, false, req.Now).All().Has(workload.ChangeScale) {

@@ -29,8 +29,8 @@ import (
 // exception needs the verb except. Only Flyball may write the creator of an exception and the announced denial of a freeze.
 type Guard struct {
 	Freezes Freezes
-	// Objects finds calendars that are not known yet.
-	Objects Objects
+	// Lookups finds calendars that are not known yet.
+	Objects Lookups
 	Rights  rights.AccessReviewer
 	Context freeze.Context
 	Clock   clock.PassiveClock
@@ -44,10 +44,10 @@ type Guard struct {
 }
 
 // Kinds returns the six freeze kinds with their validators.
-func (g *Guard) Kinds() []validate.Kind {
-	var kinds []validate.Kind
+func (g *Guard) Kinds() []validate.OwnKind {
+	var kinds []validate.OwnKind
 	for kind, resource := range freeze.Resources() {
-		k := validate.Kind{Kind: kind, Resource: resource, Validator: validate.ValidatorFunc(g.rule), Deletions: true, Status: true}
+		k := validate.OwnKind{Kind: kind, Resource: resource, Validator: validate.ValidatorFunc(g.rule), Deletions: true, Status: true}
 		if strings.HasSuffix(kind, freeze.ExceptionKind) {
 			k.Validator, k.Deletions = validate.ValidatorFunc(g.exception), false
 		}
@@ -261,8 +261,8 @@ func (g *Guard) lacking(ctx context.Context, req validate.Request, e *freeze.Exc
 
 // Adapter guards adapters in addition to another validator. Deleting or editing an adapter needs the verb override on
 // every guarded Cluster freeze that depends on the adapter or suspends its kind.
-func (g *Guard) Adapter(inner validate.Validator) validate.Kind {
-	kind := validate.Kind{Kind: "Adapter", Resource: "adapters", Validator: inner}
+func (g *Guard) Adapter(inner validate.Validator) validate.OwnKind {
+	kind := validate.OwnKind{Kind: "Adapter", Resource: "adapters", Validator: inner}
 	return g.dependedOn(kind, func(req validate.Request) (string, []*freeze.Rule) {
 		a, ok := req.Old.(*v1alpha1.Adapter)
 		if !ok {
@@ -274,7 +274,7 @@ func (g *Guard) Adapter(inner validate.Validator) validate.Kind {
 
 // dependedOn guards a kind in addition to its validator. dependents returns the name of an object and the guarded freezes that
 // depend on it.
-func (g *Guard) dependedOn(kind validate.Kind, dependents func(validate.Request) (string, []*freeze.Rule)) validate.Kind {
+func (g *Guard) dependedOn(kind validate.OwnKind, dependents func(validate.Request) (string, []*freeze.Rule)) validate.OwnKind {
 	inner := kind.Validator
 	kind.Deletions = true
 	kind.Validator = validate.ValidatorFunc(func(ctx context.Context, req validate.Request) ([]string, field.ErrorList, error) {

@@ -19,8 +19,8 @@ var calendars = v1alpha1.GroupVersion.WithResource("calendars")
 // Calendar guards calendars in addition to another validator. Creating, editing or deleting a calendar needs the verb override on
 // every guarded Cluster freeze that uses it, by name or by includes. A freeze of one namespace keeps its denial instead (0054).
 // including returns the names of a calendar and of all that include it.
-func (g *Guard) Calendar(inner validate.Validator, including func(names ...string) sets.Set[string]) validate.Kind {
-	kind := validate.Kind{Kind: "Calendar", Resource: calendars.Resource, Validator: inner}
+func (g *Guard) Calendar(inner validate.Validator, including func(names ...string) sets.Set[string]) validate.OwnKind {
+	kind := validate.OwnKind{Kind: "Calendar", Resource: calendars.Resource, Validator: inner}
 	kind = g.dependedOn(kind, func(req validate.Request) (string, []*freeze.Rule) {
 		object, ok := cmp.Or(req.Old, req.New).(*v1alpha1.Calendar) // the name of a request is empty for a collection, and with generateName
 		if !ok {

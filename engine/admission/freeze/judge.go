@@ -41,9 +41,9 @@ type Freezes interface {
 	Namespace(name string) (labels []workload.Pairs, terminating, known bool)
 }
 
-// Objects reads data missing in a review from the API server: the labels of an object scaled through its /scale
+// Lookups reads data missing in a review from the API server: the labels of an object scaled through its /scale
 // subresource, the labels of a very new namespace, and the owner of an object.
-type Objects interface {
+type Lookups interface {
 	Metadata(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata, error)
 	// Whole returns an object as JSON. An absent object is a NotFound error.
 	Whole(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) ([]byte, error)
@@ -51,7 +51,7 @@ type Objects interface {
 
 // Judgement is one judged request.
 type Judgement struct {
-	Request freeze.Request
+	Request freeze.UserChange
 	Verdict freeze.Verdict
 	// Object is the object in question, or nil if it does not exist yet.
 	Object *corev1.ObjectReference
@@ -68,7 +68,7 @@ type Judgement struct {
 // it returns a server error, and the failurePolicy of the webhook configuration decides.
 type Judge struct {
 	Freezes Freezes
-	Objects Objects
+	Objects Lookups
 	// Served returns the served resource of a kind without an adapter. If nil, owner references of pods are not
 	// followed through such kinds.
 	Served func(schema.GroupKind) (schema.GroupVersionResource, bool)
@@ -173,8 +173,9 @@ func (j *Judge) judge(ctx context.Context, r *review.Review, now time.Time) (rev
 }
 
 // request returns the pure request of a review, and the UID of the object if it exists.
-func (j *Judge) request(ctx context.Context, r *review.Review, set *freeze.Set, now time.Time) (req freeze.Request, uid string, err error) {
-	req = freeze.Request{Namespace: r.Namespace, Name: r.Name, User: r.User, Groups: r.Groups, Now: now, DryRun: r.DryRun}
+func (j *Judge) request(ctx context.Context, r *review.Review, set *freeze.Set, now time.Time) (
+	req freeze.UserChange, uid string, err error) {
+	req = freeze.UserChange{Namespace: r.Namespace, Name: r.Name, User: r.User, Groups: r.Groups, Now: now, DryRun: r.DryRun}
 	found := j.Freezes.Adapter(r.Resource.GroupResource())
 	if found == nil {
 		return req, "", nil
@@ -218,7 +219,7 @@ func classify(r *review.Review, by *adapter.Adapter) workload.Change {
 
 // facts adds the facts of the object before and after the change, and returns the UID of an existing object. In a
 // creation with generateName or the deletion of a collection, the review itself has no name.
-func facts(r *review.Review, wanted []string, req *freeze.Request) (uid string) {
+func facts(r *review.Review, wanted []string, req *freeze.UserChange) (uid string) {
 	old, cur := readMetadata(r.OldObject, wanted), readMetadata(r.Object, wanted)
 	req.Deleting = old.deleting
 	req.Name = cmp.Or(cur.name, old.name, r.Name, cur.generateName)
@@ -233,7 +234,7 @@ func facts(r *review.Review, wanted []string, req *freeze.Request) (uid string) 
 
 // scaled adds the facts of an object that is scaled through /scale, because a Scale has no labels. An object deleted
 // meanwhile has no facts; the API server then reports that itself.
-func (j *Judge) scaled(ctx context.Context, r *review.Review, req *freeze.Request) (uid string, err error) {
+func (j *Judge) scaled(ctx context.Context, r *review.Review, req *freeze.UserChange) (uid string, err error) {
 	object, err := j.Objects.Metadata(ctx, r.Resource, r.Namespace, r.Name)
 	if apierrors.IsNotFound(err) {
 		return "", nil
@@ -247,7 +248,7 @@ func (j *Judge) scaled(ctx context.Context, r *review.Review, req *freeze.Reques
 }
 
 // inNamespace adds the facts of the request's namespace.
-func (j *Judge) inNamespace(ctx context.Context, req *freeze.Request) error {
+func (j *Judge) inNamespace(ctx context.Context, req *freeze.UserChange) error {
 	if req.Namespace == "" {
 		return nil
 	}

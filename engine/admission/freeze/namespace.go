@@ -36,7 +36,7 @@ func isNamespace(r *review.Review) bool {
 // verb override on the freeze. It also refuses labels that take a namespace into an exception, unless the user has the
 // verb except on the exception.
 func (j *Judge) guardNamespace(ctx context.Context, r *review.Review, now time.Time) (review.Answer, Judgement) {
-	done := Judgement{Request: freeze.Request{Kind: schema.GroupKind{Kind: "Namespace"}, Name: r.Name, User: r.User, Groups: r.Groups,
+	done := Judgement{Request: freeze.UserChange{Kind: schema.GroupKind{Kind: "Namespace"}, Name: r.Name, User: r.User, Groups: r.Groups,
 		Now: now, DryRun: r.DryRun}}
 	before, after := readMetadata(r.OldObject, nil), readMetadata(r.Object, nil)
 	done.Verdict.Allowed = true

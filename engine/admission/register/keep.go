@@ -26,9 +26,9 @@ import (
 // fieldManager is the field manager of all writes.
 const fieldManager = "flyball-webhook"
 
-// Keeper reads, writes and watches webhook configurations and admission policies, and the Secret of the certificates.
+// Registrar reads, writes and watches webhook configurations and admission policies, and the Secret of the certificates.
 // Every replica does so. Conflicts are resolved by resourceVersion.
-type Keeper struct {
+type Registrar struct {
 	client.WithWatch
 	// Author is the author of ValidatingWebhookConfigurations.
 	Author Author
@@ -38,9 +38,9 @@ type Keeper struct {
 	Log   logr.Logger
 }
 
-// NewKeeper returns a Keeper that reads from the API server and not from a cache. A rest.Config without a usable API
+// NewRegistrar returns a Registrar that reads from the API server and not from a cache. A rest.Config without a usable API
 // server is an error.
-func NewKeeper(config *rest.Config, log logr.Logger) (*Keeper, error) {
+func NewRegistrar(config *rest.Config, log logr.Logger) (*Registrar, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(admissionregistrationv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("make the scheme of webhook configurations: %w", err)
@@ -49,11 +49,11 @@ func NewKeeper(config *rest.Config, log logr.Logger) (*Keeper, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client of webhook configurations: %w", err)
 	}
-	return &Keeper{WithWatch: c, Log: log}, nil
+	return &Registrar{WithWatch: c, Log: log}, nil
 }
 
 // Keep creates or corrects an object, and reports whether it wrote. An error is that of the API server.
-func (k *Keeper) Keep(ctx context.Context, want client.Object) (wrote bool, err error) {
+func (k *Registrar) Keep(ctx context.Context, want client.Object) (wrote bool, err error) {
 	want = want.DeepCopyObject().(client.Object)
 	switch want.(type) {
 	case *admissionregistrationv1.ValidatingWebhookConfiguration, *admissionregistrationv1.MutatingWebhookConfiguration:
@@ -71,7 +71,7 @@ func (k *Keeper) Keep(ctx context.Context, want client.Object) (wrote bool, err 
 
 // Edit reads an object, calls a function that edits it, and writes the object if it has changed. It reports whether it
 // wrote. An object that does not exist is created. An error is that of the API server, or of the function.
-func (k *Keeper) Edit(ctx context.Context, live client.Object, edit func() error) (wrote bool, err error) {
+func (k *Registrar) Edit(ctx context.Context, live client.Object, edit func() error) (wrote bool, err error) {
 	result, err := controllerutil.CreateOrUpdate(ctx, client.WithFieldOwner(k.WithWatch, fieldManager), live, edit)
 	if err != nil {
 		return false, fmt.Errorf("keep %s: %w", describe(live), err)
@@ -81,7 +81,7 @@ func (k *Keeper) Edit(ctx context.Context, live client.Object, edit func() error
 
 // Delete deletes an object that nobody has changed since it was read, and reports whether it wrote. A missing object is
 // no error. A refused read or delete is an error.
-func (k *Keeper) Delete(ctx context.Context, unwanted client.Object) (wrote bool, err error) {
+func (k *Registrar) Delete(ctx context.Context, unwanted client.Object) (wrote bool, err error) {
 	live := named(unwanted)
 	err = k.Get(ctx, client.ObjectKeyFromObject(live), live)
 	if config, is := live.(*admissionregistrationv1.ValidatingWebhookConfiguration); err == nil && is && k.Author.yields(config) {
@@ -101,7 +101,7 @@ func (k *Keeper) Delete(ctx context.Context, unwanted client.Object) (wrote bool
 func IsConflict(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
 
 // correct gives an object the wanted content.
-func (k *Keeper) correct(live, want client.Object) {
+func (k *Registrar) correct(live, want client.Object) {
 	if live.GetResourceVersion() == "" {
 		live.SetLabels(want.GetLabels())
 	}
@@ -122,7 +122,7 @@ func (k *Keeper) correct(live, want client.Object) {
 // Watch notifies when one of the objects is created, changed or deleted, when a watch begins, because earlier
 // deletions cause no event, and when the author starts to lead. Pending notifications are merged into one. A refused watch is
 // retried with back-off. An object of an unknown kind is an error.
-func (k *Keeper) Watch(ctx context.Context, notify chan<- struct{}, objects ...client.Object) error {
+func (k *Registrar) Watch(ctx context.Context, notify chan<- struct{}, objects ...client.Object) error {
 	for _, object := range objects {
 		if err := k.watch(ctx, notify, object); err != nil {
 			return fmt.Errorf("watch %s: %w", describe(object), err)
@@ -132,7 +132,7 @@ func (k *Keeper) Watch(ctx context.Context, notify chan<- struct{}, objects ...c
 	return nil
 }
 
-func (k *Keeper) watch(ctx context.Context, notify chan<- struct{}, object client.Object) error {
+func (k *Registrar) watch(ctx context.Context, notify chan<- struct{}, object client.Object) error {
 	gvk, err := k.GroupVersionKindFor(object)
 	if err != nil {
 		return err

@@ -140,8 +140,8 @@ const (
 // are judged.
 const passAdapterMetadata = "request.operation != 'UPDATE' || request.resource.resource != 'adapters' || object.spec != oldObject.spec"
 
-// Kind is one of Flyball's own kinds in a webhook configuration. Creations and updates are sent.
-type Kind struct {
+// Hooked is one of Flyball's own kinds in a webhook configuration. Creations and updates are sent.
+type Hooked struct {
 	// Resource is the plural name of the kind, for example adapters.
 	Resource string
 	// Deletions is true if deletions are sent too.
@@ -152,7 +152,7 @@ type Kind struct {
 
 // Configuration returns the ValidatingWebhookConfiguration of Flyball's own kinds. Requests are refused while no
 // replica answers. Of the subresources only changes of the status are sent, and only of the fields for Flyball alone.
-func Configuration(name string, endpoint Endpoint, kinds []Kind, bundle []byte) *admissionregistrationv1.ValidatingWebhookConfiguration {
+func Configuration(name string, endpoint Endpoint, kinds []Hooked, bundle []byte) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	var edited, written, reported []string
 	for _, k := range kinds {
 		if k.Deletions {

@@ -63,7 +63,7 @@ func (a *Authors) addClaims(all []claim, p *policy.Policy, rights []policy.Right
 					add(r, kind, false)
 				}
 			}
-		case r.Governors:
+		case r.Autoscalers:
 			for kind, by := range adapters {
 				if by.CanGovern() && !a.Context.Scope.IsClusterScoped(kind) {
 					add(r, kind, false)

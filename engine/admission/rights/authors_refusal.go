@@ -20,7 +20,7 @@ import (
 )
 
 // refuseLacking returns the refusal for missing rights: the rights per kind, and the ways to get the policy admitted.
-func refuseLacking(req validate.Request, row policy.Kind, id workload.Policy, lacking []claim) error {
+func refuseLacking(req validate.Request, row policy.Row, id workload.Policy, lacking []claim) error {
 	where := "in all namespaces"
 	if id.Namespace != "" {
 		where = "in namespace " + id.Namespace
@@ -75,7 +75,7 @@ func few(names []string) string {
 
 // askForAnnotations refuses annotations that make Kubernetes or a controller act, unless the user holds the verb
 // override on the policy.
-func (a *Authors) askForAnnotations(ctx context.Context, req validate.Request, row policy.Kind, id workload.Policy, rights []policy.Right,
+func (a *Authors) askForAnnotations(ctx context.Context, req validate.Request, row policy.Row, id workload.Policy, rights []policy.Right,
 	claims []claim) ([]string, field.ErrorList, error) {
 	var errs field.ErrorList
 	var keys []string

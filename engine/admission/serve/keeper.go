@@ -34,7 +34,7 @@ const (
 // keeper reads, stores, rotates and announces the certificates. Every replica runs a keeper; the Secret's content
 // coordinates them. With a directory the keeper makes no certificates and announces the directory's authorities.
 type keeper struct {
-	*register.Keeper
+	*register.Registrar
 	secret   types.NamespacedName
 	rotation rotation
 	// directory has the certificates of another issuer. nil means the keeper issues them.
@@ -59,7 +59,7 @@ type kept struct {
 var errNotAnnounced = errors.New("it was not announced yet")
 
 func newKeeper(options Options) (*keeper, error) {
-	own := &keeper{Keeper: options.Keeper, secret: options.Secret, wanted: options.wanted}
+	own := &keeper{Registrar: options.Keeper, secret: options.Secret, wanted: options.wanted}
 	own.current.Store(&kept{replaced: make(chan struct{})})
 	own.failure.Store(&errNotAnnounced)
 	var err error

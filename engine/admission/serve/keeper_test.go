@@ -25,7 +25,7 @@ func TestMissingSecretIsNamed(t *testing.T) {
 			return apierrors.NewForbidden(corev1.Resource("secrets"), "", nil)
 		},
 	}).Build()
-	k, err := newKeeper(Options{Keeper: &register.Keeper{WithWatch: client, Log: testr.New(t)},
+	k, err := newKeeper(Options{Keeper: &register.Registrar{WithWatch: client, Log: testr.New(t)},
 		Secret:   types.NamespacedName{Namespace: "flyball-system", Name: "flyball-webhook-cert"},
 		Endpoint: register.Endpoint{URL: "https://localhost:1"}, CertificateLifetime: time.Hour})
 	if err != nil {

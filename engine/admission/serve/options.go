@@ -23,9 +23,9 @@ type Options struct {
 	// Endpoint is the address for API servers.
 	Endpoint register.Endpoint
 	// Kinds are Flyball's own kinds, with their validators.
-	Kinds []validate.Kind
+	Kinds []validate.OwnKind
 	// Keeper reads and writes the certificates and OwnConfiguration.
-	Keeper *register.Keeper
+	Keeper *register.Registrar
 
 	// CertDir is a directory with tls.crt, tls.key and ca.crt of another issuer, such as cert-manager. New files are
 	// served at once. Empty means certificates from the server itself, rotated and stored in Secret.
@@ -68,7 +68,7 @@ func (o Options) check() (Options, error) {
 		switch {
 		case k.Kind == "" || k.Resource == "" || k.Validator == nil:
 			return o, fmt.Errorf("options of the admission server: Kinds[%d] %s: kind, resource and validator are required", i, k.Kind)
-		case slices.ContainsFunc(o.Kinds[:i], func(other validate.Kind) bool { return other.Kind == k.Kind }):
+		case slices.ContainsFunc(o.Kinds[:i], func(other validate.OwnKind) bool { return other.Kind == k.Kind }):
 			return o, fmt.Errorf("options of the admission server: Kinds[%d]: %s is there twice", i, k.Kind)
 		}
 	}

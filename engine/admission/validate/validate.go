@@ -58,8 +58,8 @@ func (f ValidatorFunc) Validate(ctx context.Context, req Request) ([]string, fie
 	return f(ctx, req)
 }
 
-// Kind is one of Flyball's own kinds in version v1alpha1.
-type Kind struct {
+// OwnKind is one of Flyball's own kinds in version v1alpha1.
+type OwnKind struct {
 	// Kind is the name of the kind, for example Adapter. Resource is its plural name, for example adapters.
 	Kind, Resource string
 	Validator      Validator
@@ -70,10 +70,10 @@ type Kind struct {
 }
 
 // Registered returns kinds in the form for webhook configurations.
-func Registered(kinds []Kind) []register.Kind {
-	list := make([]register.Kind, len(kinds))
+func Registered(kinds []OwnKind) []register.Hooked {
+	list := make([]register.Hooked, len(kinds))
 	for i, k := range kinds {
-		list[i] = register.Kind{Resource: k.Resource, Deletions: k.Deletions, Status: k.Status}
+		list[i] = register.Hooked{Resource: k.Resource, Deletions: k.Deletions, Status: k.Status}
 	}
 	return list
 }
@@ -86,7 +86,7 @@ type ownKinds struct {
 }
 
 // NewOwnKinds returns the handler for reviews of Flyball's own kinds, with the given validators.
-func NewOwnKinds(scheme *runtime.Scheme, kinds []Kind) admission.Handler {
+func NewOwnKinds(scheme *runtime.Scheme, kinds []OwnKind) admission.Handler {
 	h := &ownKinds{scheme: scheme, decoder: admission.NewDecoder(scheme), validators: map[schema.GroupVersionKind]Validator{}}
 	for _, k := range kinds {
 		h.validators[v1alpha1.GroupVersion.WithKind(k.Kind)] = k.Validator

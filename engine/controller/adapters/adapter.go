@@ -112,7 +112,7 @@ func New(m *Metrics, opts Options) (*Controller, error) {
 
 // changed returns the number of a kind's objects for which Flyball has something to restore, on the object or on its
 // pods.
-func (c *Controller) changed(k *world.Kind) int {
+func (c *Controller) changed(k *world.LiveKind) int {
 	return k.Live.Ledgers() + c.ChangedOn(k.GroupKind)
 }
 

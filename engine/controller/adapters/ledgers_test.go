@@ -15,7 +15,7 @@ func TestAPolicyHasNoLedgersInAnotherNamespace(t *testing.T) {
 	w := world.New(selector.Scope{})
 	w.ObjectChanged(live, nil, worldtest.Project(t, kind, worldtest.Deployment("web", 0, `,"annotations":{"flyball.dev/ledger":`+
 		`"{\"/spec/replicas\":{\"by\":\"Schedule/bank/nights\",\"was\":3,\"set\":0}}"}`)))
-	w.Update(func(tx *world.Tx) { tx.UseKind(&world.Kind{Kind: kind, Live: live}) })
+	w.Update(func(tx *world.Tx) { tx.UseKind(&world.LiveKind{Kind: kind, Live: live}) })
 	if got := w.Snapshot().LedgersOf(workload.Policy{Kind: "Schedule", Namespace: "bank", Name: "nights"}); got != 0 {
 		t.Errorf("the other namespace's policy has %d objects to give back", got)
 	}

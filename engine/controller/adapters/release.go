@@ -68,7 +68,7 @@ func (c *Controller) release(ctx context.Context, a *v1alpha1.Adapter) (time.Dur
 // lookAtRights checks the rights of an adapter being deleted, if a write was forbidden or rights were missing before.
 // It returns a text about the rights missing for the restore, to append to a message. Empty means that no right is
 // known to be missing.
-func (c *Controller) lookAtRights(ctx context.Context, a *v1alpha1.Adapter, k *world.Kind, f *finding) string {
+func (c *Controller) lookAtRights(ctx context.Context, a *v1alpha1.Adapter, k *world.LiveKind, f *finding) string {
 	c.mu.RLock()
 	suspected := time.Since(c.suspected[a.Name]) < rightsRecheck
 	c.mu.RUnlock()

@@ -63,7 +63,7 @@ func TestADeletedAdapterReportsMissingRights(t *testing.T) {
 		`,"annotations":{"flyball.dev/ledger":"{\"/spec/replicas\":{\"was\":3,\"set\":0,\"by\":\"Schedule/shop/nights\"},\"of\":\"Deployment/web\"}"}`))
 	objects.Put(asleep)
 	w.ObjectChanged(live, nil, asleep)
-	w.Update(func(tx *world.Tx) { tx.UseKind(&world.Kind{Kind: k, Live: live}) })
+	w.Update(func(tx *world.Tx) { tx.UseKind(&world.LiveKind{Kind: k, Live: live}) })
 	registry := prometheus.NewRegistry()
 	m, err := NewMetrics(registry, w)
 	if err != nil {

@@ -148,7 +148,7 @@ func (c *Controller) startWatch(ctx context.Context, id string, f *finding) (*ru
 	w, err := c.watches.Ensure(ctx, watch.Source{
 		GVR: f.served.GVR, ID: id, Projector: f.compiled,
 		Handler: watch.HandlerFunc(func(old, cur *workload.Object) { c.spread(f.compiled.Name(), c.World.ObjectChanged(r.live, old, cur)) }),
-		OnState: recovery.look,
+		OnState: recovery.update,
 	})
 	if err != nil {
 		stop()
@@ -205,7 +205,7 @@ func (c *Controller) putToUse(r *running, f *finding) {
 	if !same {
 		k := decide.NewKind(r.adapter, f.served.GVR)
 		k.NoScale, k.Releasing = !f.served.HasScale, f.releasing
-		c.World.Update(func(tx *world.Tx) { tx.UseKind(&world.Kind{Kind: k, Live: r.live}) })
+		c.World.Update(func(tx *world.Tx) { tx.UseKind(&world.LiveKind{Kind: k, Live: r.live}) })
 		c.Log.Info("Put a kind to use", "adapter", r.adapter.Name(), "resource", f.served.GVR.String(), "objects", r.watch.Len())
 	}
 	c.mu.Lock()
@@ -262,8 +262,8 @@ type watchRecovery struct {
 	recovered func()
 }
 
-// look must be called whenever the state of the watch may have changed.
-func (s *watchRecovery) look() {
+// update must be called whenever the state of the watch may have changed.
+func (s *watchRecovery) update() {
 	w := s.watch.Load()
 	if w == nil {
 		return

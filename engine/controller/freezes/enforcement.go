@@ -105,7 +105,7 @@ func (e *Enforcement) Start(ctx context.Context) error {
 		return err
 	}
 	follow(ctx, e.World, e.Clock, edited, func(now time.Time) (pause time.Duration, at time.Time) {
-		if !e.look(ctx, now) {
+		if !e.check(ctx, now) {
 			return probeAgain, e.nextTransition(now)
 		}
 		return probeEvery, e.nextTransition(now)
@@ -123,10 +123,10 @@ func (e *Enforcement) nextTransition(now time.Time) (next time.Time) {
 	return next
 }
 
-// look checks by a probe whether the API server sends changes to the webhook as the webhook configuration says. It
+// check checks by a probe whether the API server sends changes to the webhook as the webhook configuration says. It
 // stores the result and reports whether freezes are enforced. It also queues the statuses of all freezes, which depend
 // on the result and on the adapters.
-func (e *Enforcement) look(ctx context.Context, now time.Time) (well bool) {
+func (e *Enforcement) check(ctx context.Context, now time.Time) (well bool) {
 	e.compare(now)
 	var found finding
 	var err error

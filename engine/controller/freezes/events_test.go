@@ -47,7 +47,7 @@ func queued(n *Recorder) []string {
 
 // asked returns the judgement of a user's roll-out of an object.
 func asked(name, user string, verdict freeze.Verdict) freezeadmission.Judgement {
-	return freezeadmission.Judgement{Verdict: verdict, Request: freeze.Request{
+	return freezeadmission.Judgement{Verdict: verdict, Request: freeze.UserChange{
 		Kind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: name, User: user, Actions: workload.ChangeRollOut,
 	}}
 }

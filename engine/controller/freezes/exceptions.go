@@ -33,7 +33,7 @@ type Exceptions struct {
 // Start keeps the statuses until the context ends. The error is always nil.
 func (x *Exceptions) Start(ctx context.Context) error {
 	follow(ctx, x.World, x.Clock, nil, func(now time.Time) (pause time.Duration, at time.Time) {
-		next, err := x.look(ctx, now)
+		next, err := x.update(ctx, now)
 		if err != nil && ctx.Err() == nil {
 			x.Log.V(1).Info("Failed to write the statuses of exceptions; will retry", "reason", err.Error())
 			pause = time.Second
@@ -43,8 +43,8 @@ func (x *Exceptions) Start(ctx context.Context) error {
 	return nil
 }
 
-// look writes every changed status and returns the time of the next change.
-func (x *Exceptions) look(ctx context.Context, now time.Time) (next time.Time, err error) {
+// update writes every changed status and returns the time of the next change.
+func (x *Exceptions) update(ctx context.Context, now time.Time) (next time.Time, err error) {
 	for p := range x.World.Snapshot().Policies {
 		if freeze.ExceptionStatusOf(p.Object) == nil {
 			continue

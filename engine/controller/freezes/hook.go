@@ -35,7 +35,7 @@ type Hook struct {
 	World *world.World
 	Clock clock.WithTicker
 	// Keeper writes the configuration.
-	Keeper *register.Keeper
+	Keeper *register.Registrar
 	// Server is the address for API servers.
 	Server register.Server
 	// Scope is the scope of the configuration. Hook sets the field Namespaces itself.

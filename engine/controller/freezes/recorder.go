@@ -128,7 +128,7 @@ func (n *Recorder) Judged(j freezeadmission.Judgement) {
 	workers.Poke(n.signal)
 }
 
-func nameOf(r *freeze.Request) string {
+func nameOf(r *freeze.UserChange) string {
 	return workload.Ref{GroupKind: r.Kind, Namespace: r.Namespace, Name: r.Name}.String()
 }
 

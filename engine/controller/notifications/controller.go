@@ -42,7 +42,7 @@ type Options struct {
 	Client client.Client
 	Reader client.Reader
 	// Guard decides to which addresses messages are sent.
-	Guard *notify.Guard
+	Guard *notify.Dialer
 	// Clock is the clock of policies. Back-off and timestamps go by the machine's clock.
 	Clock clock.WithTicker
 	// Namespace is the namespace of the Secrets of ClusterNotifications.

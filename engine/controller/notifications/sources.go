@@ -62,7 +62,7 @@ func (a *ahead) Start(ctx context.Context) error {
 	}
 	for ctx.Err() == nil {
 		now := a.Clock.Now()
-		a.wait(ctx, now, a.look(now))
+		a.wait(ctx, now, a.announce(now))
 	}
 	return nil
 }
@@ -82,8 +82,8 @@ func (a *ahead) wait(ctx context.Context, now, until time.Time) {
 	}
 }
 
-// look announces the due transitions, and returns the instant when another is; zero: never.
-func (a *ahead) look(now time.Time) (next time.Time) {
+// announce announces the due transitions, and returns the instant when another is; zero: never.
+func (a *ahead) announce(now time.Time) (next time.Time) {
 	boxes := a.all()
 	if len(boxes) == 0 {
 		return next

@@ -62,7 +62,7 @@ func (c *Controllers) SetupWithManager(mgr ctrl.Manager) error {
 	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, controller.FinalizerLost())
 	b := builder.TypedControllerManagedBy[workload.Policy](mgr).Named("policy").WatchesRawSource(c.requests.Source()).
 		Watches(&v1alpha1.Adapter{}, handler.TypedEnqueueRequestsFromMapFunc(c.every), builder.WithPredicates(created))
-	acting := map[string]policy.Kind{}
+	acting := map[string]policy.Row{}
 	for _, kind := range kinds.Acting() {
 		acting[kind.Name] = kind
 		id := func(_ context.Context, obj client.Object) []workload.Policy {
@@ -99,7 +99,7 @@ func (c *Controllers) Request(id workload.Policy) { c.requests.Add(id) }
 // reconcilers reconcile the policies of all kinds that act on targets.
 type reconcilers struct {
 	*Controllers
-	kinds map[string]policy.Kind
+	kinds map[string]policy.Row
 }
 
 // Reconcile reconciles one policy.
@@ -113,7 +113,7 @@ func (r reconcilers) Reconcile(ctx context.Context, id workload.Policy) (reconci
 
 type reconciler struct {
 	*Controllers
-	kind policy.Kind
+	kind policy.Row
 }
 
 // reconcile reconciles one policy.
@@ -220,9 +220,9 @@ func (r reconciler) release(ctx context.Context, id workload.Policy, obj policy.
 	return reconcile.Result{RequeueAfter: again}, err
 }
 
-// unseenRecheck is the interval of searching the API server for objects without a watch while the deletion of a
+// unwatchedRecheck is the interval of searching the API server for objects without a watch while the deletion of a
 // policy waits for them.
-const unseenRecheck = 10 * time.Second
+const unwatchedRecheck = 10 * time.Second
 
 // heldBack returns why a policy being deleted must wait, because an object may still have to be restored, and the
 // time until the next look. Such an object is in a watch, or the adapter of its kind is not ready. For objects in a
@@ -253,9 +253,9 @@ func (r reconciler) heldBack(ctx context.Context, id workload.Policy, p *world.P
 		object, err := r.usedBy(ctx, a, id)
 		switch {
 		case err != nil:
-			return fmt.Sprintf("the adapter %s is not ready, so objects changed through it cannot be found: %v", a.Name, err), unseenRecheck, nil
+			return fmt.Sprintf("the adapter %s is not ready, so objects changed through it cannot be found: %v", a.Name, err), unwatchedRecheck, nil
 		case object != "":
-			return fmt.Sprintf("the adapter %s is not ready, so %s cannot be restored", a.Name, object), unseenRecheck, nil
+			return fmt.Sprintf("the adapter %s is not ready, so %s cannot be restored", a.Name, object), unwatchedRecheck, nil
 		}
 	}
 	return "", 0, nil

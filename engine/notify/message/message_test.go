@@ -243,9 +243,9 @@ func TestATransitionIsOneMessageAtOnce(t *testing.T) {
 	}
 }
 
-func compiled(id workload.Policy, states ...policy.State) *policy.Policy {
-	return &policy.Policy{ID: id, State: func(now time.Time) policy.State {
-		i := slices.IndexFunc(states, func(s policy.State) bool { return s.Next.IsZero() || s.Next.After(now) })
+func compiled(id workload.Policy, states ...policy.Summary) *policy.Policy {
+	return &policy.Policy{ID: id, State: func(now time.Time) policy.Summary {
+		i := slices.IndexFunc(states, func(s policy.Summary) bool { return s.Next.IsZero() || s.Next.After(now) })
 		return states[i]
 	}}
 }
@@ -256,19 +256,19 @@ func TestTextsAhead(t *testing.T) {
 		p             *policy.Policy
 		text, command string
 	}{
-		"asleep": {compiled(nights, policy.State{Name: "Awake", Next: dusk}, policy.State{Name: "Asleep", Asleep: true}),
+		"asleep": {compiled(nights, policy.Summary{Name: "Awake", Next: dusk}, policy.Summary{Name: "Asleep", Asleep: true}),
 			"asleep in 1 hour and 30 minutes, at 2026-03-02T13:30:00Z: 300 targets",
 			"To stay awake: kubectl flyball wake schedule/nights -n shop --for 2h"},
-		"awake": {compiled(nights, policy.State{Name: "Asleep", Asleep: true, Next: dusk}, policy.State{Name: "Awake"}),
+		"awake": {compiled(nights, policy.Summary{Name: "Asleep", Asleep: true, Next: dusk}, policy.Summary{Name: "Awake"}),
 			"awake in 1 hour and 30 minutes, at 2026-03-02T13:30:00Z: 300 targets", ""},
-		"a cluster schedule": {compiled(fleet, policy.State{Name: "Awake", Next: dusk}, policy.State{Name: "Asleep", Asleep: true}),
+		"a cluster schedule": {compiled(fleet, policy.Summary{Name: "Awake", Next: dusk}, policy.Summary{Name: "Asleep", Asleep: true}),
 			"asleep in 1 hour and 30 minutes, at 2026-03-02T13:30:00Z: 300 targets",
 			"To stay awake: kubectl flyball wake clusterschedule/fleet --for 2h"},
-		"the same state": {compiled(nights, policy.State{Name: "Awake", Next: dusk}, policy.State{Name: "Awake"}), "", ""},
-		"never":          {compiled(nights, policy.State{Name: "Awake"}), "", ""},
-		"a freeze": {compiled(crunch, policy.State{Name: "Scheduled", Next: dusk}, policy.State{Name: "Frozen", Active: "crunch",
+		"the same state": {compiled(nights, policy.Summary{Name: "Awake", Next: dusk}, policy.Summary{Name: "Awake"}), "", ""},
+		"never":          {compiled(nights, policy.Summary{Name: "Awake"}), "", ""},
+		"a freeze": {compiled(crunch, policy.Summary{Name: "Scheduled", Next: dusk}, policy.Summary{Name: "Frozen", Active: "crunch",
 			Message: "changes are denied"}), "the freeze begins in 1 hour and 30 minutes, at 2026-03-02T13:30:00Z: changes are denied", ""},
-		"the end of a freeze": {compiled(crunch, policy.State{Name: "Frozen", Active: "crunch", Next: dusk}, policy.State{Name: "Ended"}), "",
+		"the end of a freeze": {compiled(crunch, policy.Summary{Name: "Frozen", Active: "crunch", Next: dusk}, policy.Summary{Name: "Ended"}), "",
 			""},
 	} {
 		a, ok := Ahead(c.p, c.p.ID == crunch, 300, "", noon)

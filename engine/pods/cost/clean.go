@@ -19,7 +19,7 @@ import (
 
 // clean removes Flyball's costs without a claim from the pods of a target. A failure on a pod does not
 // affect the others.
-func (l *Loop) clean(ctx context.Context, ref workload.Ref) error {
+func (l *Actuator) clean(ctx context.Context, ref workload.Ref) error {
 	var failures []error
 	for _, group := range l.members.Groups(ref) {
 		pods := l.members.CostedPods(group)
@@ -43,7 +43,7 @@ func (l *Loop) clean(ctx context.Context, ref workload.Ref) error {
 }
 
 // cleanGroup removes the costs of one owner's pods. It returns the error of the first failed pod.
-func (l *Loop) cleanGroup(ctx context.Context, group workload.Ref, pods []*podplan.Pod) error {
+func (l *Actuator) cleanGroup(ctx context.Context, group workload.Ref, pods []*podplan.Pod) error {
 	changes := make([]podplan.Change, len(pods))
 	for i, p := range pods {
 		changes[i].Pod = p
@@ -65,8 +65,8 @@ func (l *Loop) cleanGroup(ctx context.Context, group workload.Ref, pods []*podpl
 
 // isUnclaimed reports whether no claim keeps the costs of an owner's pods. wait is the time after which to look again, and for which the
 // costs must stay: for a grace period, or because the claims are unknown, whose end nothing announces.
-func (l *Loop) isUnclaimed(group workload.Ref) (unclaimed bool, wait time.Duration) {
-	s := l.stakesIn(group)
+func (l *Actuator) isUnclaimed(group workload.Ref) (unclaimed bool, wait time.Duration) {
+	s := l.ownershipOf(group)
 	if len(s.claimants) > 0 {
 		return false, 0
 	}
@@ -91,7 +91,7 @@ type ownership struct {
 	unknown   string
 }
 
-func (l *Loop) stakesIn(group workload.Ref) ownership {
+func (l *Actuator) ownershipOf(group workload.Ref) ownership {
 	snapshot := l.world.Snapshot()
 	var s ownership
 	s.chain, s.unknown = l.base.Chain(group)
@@ -128,7 +128,7 @@ func heeds(s *world.Snapshot, gk schema.GroupKind) bool {
 
 // ChangedOn implements target.Actuator. It counts the objects of a kind that are the only reason for costs of pods.
 // While the number is unknown, it returns 1.
-func (l *Loop) ChangedOn(gk schema.GroupKind) int {
+func (l *Actuator) ChangedOn(gk schema.GroupKind) int {
 	snapshot := l.world.Snapshot()
 	if k := snapshot.InUse(gk); k == nil || !k.Adapter.Can(v1alpha1.CapabilityDeletionCost) {
 		return 0
@@ -144,7 +144,7 @@ func (l *Loop) ChangedOn(gk schema.GroupKind) int {
 	ofOthers := func(ref workload.Ref) bool { return ref.GroupKind != gk }
 	found := map[workload.Ref]struct{}{}
 	for _, group := range l.costedGroups("") {
-		s := l.stakesIn(group)
+		s := l.ownershipOf(group)
 		if slices.ContainsFunc(s.claimants, ofOthers) || slices.ContainsFunc(s.undecided, ofOthers) {
 			continue
 		}
@@ -158,12 +158,12 @@ func (l *Loop) ChangedOn(gk schema.GroupKind) int {
 }
 
 // costedGroups returns the direct owners, in a namespace or all, of pods with a cost of Flyball.
-func (l *Loop) costedGroups(namespace string) []workload.Ref {
+func (l *Actuator) costedGroups(namespace string) []workload.Ref {
 	return loop.GroupsIn(l.members.Costed(), namespace, l.members.CostedPods)
 }
 
 // Leftover implements target.Actuator: costs may still have to be removed.
-func (l *Loop) Leftover(p *world.Policy) string {
+func (l *Actuator) Leftover(p *world.Policy) string {
 	if p.PodOrderer == nil {
 		return ""
 	}
@@ -173,7 +173,7 @@ func (l *Loop) Leftover(p *world.Policy) string {
 	var left []*podplan.Pod
 	unknown := ""
 	for _, group := range l.costedGroups(p.ID.Namespace) {
-		s := l.stakesIn(group)
+		s := l.ownershipOf(group)
 		switch {
 		case len(s.claimants) > 0: // the claims of other policies keep these costs
 		case s.unknown != "":

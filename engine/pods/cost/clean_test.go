@@ -36,7 +36,7 @@ var (
 
 // belongings are Members: one Deployment with one ReplicaSet whose pods have costs of Flyball, until these are removed.
 type belongings struct {
-	Members
+	PodsWithCosts
 	pods   map[string]*podplan.Pod
 	unsure bool
 }
@@ -72,9 +72,9 @@ func (s *scene) Apply(_ context.Context, _ schema.GroupVersionResource, obj *wor
 	return apply.Applied, nil
 }
 
-// scene is a Loop over belongings, with Deployments and ReplicaSets in use and one policy.
+// scene is an Actuator over belongings, with Deployments and ReplicaSets in use and one policy.
 type scene struct {
-	*Loop
+	*Actuator
 	*belongings
 	objects        *worldtest.Store
 	refused, tried []string
@@ -91,15 +91,15 @@ func newScene(t *testing.T) *scene {
 		s.pods[name] = &podplan.Pod{Namespace: "shop", Name: name, UID: name, Writer: "flyball"}
 	}
 	w := world.New(selector.Scope{})
-	s.Loop = New(w, s.belongings, s, Callbacks{Dirty: func(workload.Policy) {}}, nil, metrics, logr.Discard())
+	s.Actuator = New(w, s.belongings, s, Callbacks{Dirty: func(workload.Policy) {}}, nil, metrics, logr.Discard())
 	t.Cleanup(s.queue.ShutDown)
 	namespaces := &worldtest.Store{}
 	namespaces.Put(&workload.Object{Name: "shop"})
 	deployments, sets := worldtest.Kind(t, worldtest.Deployments), worldtest.Kind(t, worldtest.ReplicaSets)
 	s.objects.Put(worldtest.Project(t, deployments, worldtest.Deployment("web", 5, "")))
-	inUse := &world.Kind{Kind: deployments, Live: world.NewLive(deployments.Adapter)}
+	inUse := &world.LiveKind{Kind: deployments, Live: world.NewLive(deployments.Adapter)}
 	inUse.Live.Objects = s.objects
-	other := &world.Kind{Kind: sets, Live: world.NewLive(sets.Adapter)}
+	other := &world.LiveKind{Kind: sets, Live: world.NewLive(sets.Adapter)}
 	other.Live.Objects = &worldtest.Store{}
 	w.Update(func(tx *world.Tx) { tx.SetNamespaces(namespaces); tx.UseKind(inUse); tx.UseKind(other) })
 	return s

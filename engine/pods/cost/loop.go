@@ -27,9 +27,9 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Members returns the pods of targets.
-type Members interface {
-	loop.Members
+// PodsWithCosts returns the pods of targets.
+type PodsWithCosts interface {
+	loop.Pods
 	// Need starts watches of pods and of nodes with the given labels; Drop ends them.
 	Need(ctx context.Context, labels []string) error
 	Drop()
@@ -56,16 +56,16 @@ type Callbacks struct {
 // calm is the pause of a target after a change, so that simultaneous changes are planned together.
 const calm = 500 * time.Millisecond
 
-// Loop keeps the deletion costs of pods up to date.
-type Loop struct {
-	base *loop.Loop
+// Actuator keeps the deletion costs of pods up to date.
+type Actuator struct {
+	base *loop.Skeleton
 	// clock is the clock for pods: the cluster's time, even if policies are decided at another time.
 	clock    clock.PassiveClock
 	log      logr.Logger
 	world    *world.World
-	members  Members
+	members  PodsWithCosts
 	audience Callbacks
-	keeper   loop.Keeper
+	keeper   loop.Protector
 	metrics  *Metrics
 
 	queue   workqueue.TypedRateLimitingInterface[workload.Ref]
@@ -76,10 +76,10 @@ type Loop struct {
 	leaving atomic.Bool
 }
 
-// New returns a Loop. It observes the world from now on, and works after Run.
-func New(w *world.World, m Members, writer loop.Writer, a Callbacks, k loop.Keeper, metrics *Metrics, log logr.Logger) *Loop {
+// New returns an Actuator. It observes the world from now on, and works after Run.
+func New(w *world.World, m PodsWithCosts, writer loop.Writer, a Callbacks, k loop.Protector, metrics *Metrics, log logr.Logger) *Actuator {
 	base := loop.New(m, writer, calm)
-	l := &Loop{
+	l := &Actuator{
 		base: base, clock: clock.RealClock{}, log: log, world: w, members: m, audience: a, keeper: k, metrics: metrics, queue: base.Queue,
 		needs: make(chan struct{}, 1), book: newBook(), written: newWritten(),
 	}
@@ -90,7 +90,7 @@ func New(w *world.World, m Members, writer loop.Writer, a Callbacks, k loop.Keep
 
 // Run works until the context ends. It starts with the number of writes in the last hour that the status of each policy
 // has.
-func (l *Loop) Run(ctx context.Context) {
+func (l *Actuator) Run(ctx context.Context) {
 	for p := range l.world.Snapshot().Policies {
 		if p.PodOrderer != nil {
 			l.resume(p)
@@ -105,7 +105,7 @@ func (l *Loop) Run(ctx context.Context) {
 }
 
 // Decided implements target.Actuator.
-func (l *Loop) Decided(ref workload.Ref, v *decide.Verdict) {
+func (l *Actuator) Decided(ref workload.Ref, v *decide.Verdict) {
 	claimed := v.Plan.DeletionCosts != nil
 	l.members.Look(ref)
 	news := l.book.claim(ref, claimed, l.isGoing(ref), l.clock.Now())
@@ -118,14 +118,14 @@ func (l *Loop) Decided(ref workload.Ref, v *decide.Verdict) {
 }
 
 // isGoing reports whether a target was deleted or is being deleted.
-func (l *Loop) isGoing(ref workload.Ref) bool {
+func (l *Actuator) isGoing(ref workload.Ref) bool {
 	snapshot := l.world.Snapshot()
 	obj := snapshot.Object(ref)
 	return obj == nil || obj.Deleting || snapshot.Namespace(ref.Namespace).Terminating
 }
 
 // queueBelow queues all objects between a target and its pods.
-func (l *Loop) queueBelow(ref workload.Ref) {
+func (l *Actuator) queueBelow(ref workload.Ref) {
 	for _, group := range l.members.Groups(ref) {
 		l.queue.Add(group)
 		between, _ := l.members.Above(group)
@@ -134,7 +134,7 @@ func (l *Loop) queueBelow(ref workload.Ref) {
 }
 
 // MembersChanged implements members.Listener.
-func (l *Loop) MembersChanged(refs []workload.Ref) {
+func (l *Actuator) MembersChanged(refs []workload.Ref) {
 	l.base.Calm(refs...)
 	if l.leaving.Load() {
 		workers.Poke(l.needs)
@@ -142,13 +142,13 @@ func (l *Loop) MembersChanged(refs []workload.Ref) {
 }
 
 // MembersSettled implements members.Listener.
-func (l *Loop) MembersSettled() { l.base.Add(append(l.book.claimed(), l.members.Costed()...)...) }
+func (l *Actuator) MembersSettled() { l.base.Add(append(l.book.claimed(), l.members.Costed()...)...) }
 
 // unknownRetry is the pause before the reason for unknown pods is reported again.
 const unknownRetry = 5 * time.Second
 
 // process brings the costs of a target's pods to its plan. It returns an error if the work must be retried.
-func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
+func (l *Actuator) process(ctx context.Context, ref workload.Ref) error {
 	p := l.claimOn(ref)
 	f, known := l.members.Fleet(ref)
 	switch {
@@ -171,7 +171,7 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 }
 
 // fault records a panic.
-func (l *Loop) fault(ref workload.Ref, err error) {
+func (l *Actuator) fault(ref workload.Ref, err error) {
 	l.audience.Fault()
 	defer func() { _ = recover() }() // the decision itself may panic again
 	if p := l.claimOn(ref); p != nil {
@@ -181,7 +181,7 @@ func (l *Loop) fault(ref workload.Ref, err error) {
 
 // claimedAbove returns the topmost owner of a target that has a claim for costs, because the claim applies to the
 // target's pods as well. It returns a nil policy if no owner has a claim.
-func (l *Loop) claimedAbove(ref workload.Ref) (by workload.Ref, p *world.Policy) {
+func (l *Actuator) claimedAbove(ref workload.Ref) (by workload.Ref, p *world.Policy) {
 	above, _ := l.members.Above(ref)
 	for _, owner := range slices.Backward(above) {
 		if p := l.claimOn(owner); p != nil {
@@ -192,7 +192,7 @@ func (l *Loop) claimedAbove(ref workload.Ref) (by workload.Ref, p *world.Policy)
 }
 
 // claimOn returns the policy with the winning claim for the costs of a target's pods; nil: none.
-func (l *Loop) claimOn(ref workload.Ref) *world.Policy {
+func (l *Actuator) claimOn(ref workload.Ref) *world.Policy {
 	snapshot := l.world.Snapshot()
 	v := decide.Target(snapshot, ref, l.clock.Now(), nil)
 	if v.Plan.DeletionCosts == nil {
@@ -205,7 +205,7 @@ func (l *Loop) claimOn(ref workload.Ref) *world.Policy {
 }
 
 // carryOut plans for a target and writes within the budget.
-func (l *Loop) carryOut(ctx context.Context, ref workload.Ref, p *world.Policy, f *podplan.Fleet) error {
+func (l *Actuator) carryOut(ctx context.Context, ref workload.Ref, p *world.Policy, f *podplan.Fleet) error {
 	now, orderer := l.clock.Now(), p.PodOrderer
 	l.written.setCostsIn(f, now)
 	plan := orderer.PlanCosts(f, now)
@@ -229,7 +229,7 @@ func (l *Loop) carryOut(ctx context.Context, ref workload.Ref, p *world.Policy, 
 }
 
 // setNote records the result for a target and publishes a change.
-func (l *Loop) setNote(ref workload.Ref, p *world.Policy, n PodStatus) {
+func (l *Actuator) setNote(ref workload.Ref, p *world.Policy, n PodStatus) {
 	n.Policy = p.ID
 	before, news := l.book.setStatus(ref, n)
 	if news {
@@ -242,7 +242,7 @@ func (l *Loop) setNote(ref workload.Ref, p *world.Policy, n PodStatus) {
 }
 
 // forget drops a target without a claim for costs.
-func (l *Loop) forget(ref workload.Ref) {
+func (l *Actuator) forget(ref workload.Ref) {
 	if id, was := l.book.drop(ref); was {
 		l.audience.Requeue(ref)
 		l.audience.Dirty(id)
@@ -250,7 +250,7 @@ func (l *Loop) forget(ref workload.Ref) {
 }
 
 // Mark implements target.Actuator. It adds the state of a target's pods to the result of the policy that orders them.
-func (l *Loop) Mark(ref workload.Ref, _ []decide.Opinion, results []status.TargetResult) {
+func (l *Actuator) Mark(ref workload.Ref, _ []decide.Opinion, results []status.TargetResult) {
 	n := l.book.statusOf(ref)
 	for i := range results {
 		r := &results[i]
@@ -270,13 +270,13 @@ func (l *Loop) Mark(ref workload.Ref, _ []decide.Opinion, results []status.Targe
 }
 
 // resume counts the writes of the last hour in a policy's status, unless the policy's writes are counted already.
-func (l *Loop) resume(p *world.Policy) {
+func (l *Actuator) resume(p *world.Policy) {
 	writes, last := p.PodOrderer.Told(p.Object)
 	l.book.resume(p.ID, writes, last)
 }
 
 // Report implements target.Actuator. The first status may be written before Run begins.
-func (l *Loop) Report(p *world.Policy, obj policy.Object) (reason, message string) {
+func (l *Actuator) Report(p *world.Policy, obj policy.Object) (reason, message string) {
 	if p.PodOrderer != nil {
 		l.resume(p)
 		s := l.book.summary(p.ID, l.clock.Now())
@@ -287,7 +287,7 @@ func (l *Loop) Report(p *world.Policy, obj policy.Object) (reason, message strin
 }
 
 // age schedules a new look at statuses with writes older than an hour.
-func (l *Loop) age(ctx context.Context) {
+func (l *Actuator) age(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():

@@ -10,7 +10,7 @@ import (
 )
 
 // AfterPublish implements world.Observer: the policies decide the watches, and the adapters decide which costs stay.
-func (l *Loop) AfterPublish(_ *world.Snapshot, c *world.Change) {
+func (l *Actuator) AfterPublish(_ *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {
 		if p.New == nil {
 			l.book.forgetPolicy(p.ID)
@@ -24,7 +24,7 @@ func (l *Loop) AfterPublish(_ *world.Snapshot, c *world.Change) {
 
 // followNeeds watches pods and nodes while a policy orders pods, and while costs must be removed: a policy may have
 // been removed before its costs.
-func (l *Loop) followNeeds(ctx context.Context) {
+func (l *Actuator) followNeeds(ctx context.Context) {
 	workers.Poke(l.needs)
 	for {
 		select {

@@ -18,7 +18,8 @@ import (
 
 // setAll sets as many costs as the budget allows. It returns the note with the result, and the error of the first
 // refused write.
-func (l *Loop) setAll(ctx context.Context, ref workload.Ref, p *world.Policy, changes []podplan.Change, n PodStatus) (PodStatus, error) {
+func (l *Actuator) setAll(ctx context.Context, ref workload.Ref, p *world.Policy, changes []podplan.Change, n PodStatus,
+) (PodStatus, error) {
 	now, budget := l.clock.Now(), l.book.budget(p.ID, p.PodOrderer)
 	l.written.sortRefusedIn(changes, now)
 	due := slices.DeleteFunc(slices.Clone(changes), func(c podplan.Change) bool { return l.written.isUndone(c, now) })
@@ -53,7 +54,7 @@ func (l *Loop) setAll(ctx context.Context, ref workload.Ref, p *world.Policy, ch
 
 // write sets or removes the cost of a pod. The pod must be unchanged since it was read, because a different writer
 // may have set a cost.
-func (l *Loop) write(ctx context.Context, id workload.Policy, pod *podplan.Pod, cost *string) error {
+func (l *Actuator) write(ctx context.Context, id workload.Policy, pod *podplan.Pod, cost *string) error {
 	value, kept := "null", workload.Kept{Key: podplan.CostAnnotation}
 	if cost != nil {
 		value, kept.Value = strconv.Quote(*cost), *cost

@@ -21,8 +21,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Members returns the pods of targets.
-type Members interface {
+// Pods returns the pods of targets.
+type Pods interface {
 	// Observe adds a listener to later changes of pods.
 	Observe(l pods.Listener)
 	// Fleet returns the active pods of a target; false: not everything is known yet.
@@ -40,8 +40,8 @@ type Writer interface {
 	Apply(ctx context.Context, resource schema.GroupVersionResource, obj *workload.Object, patch *workload.Patch) (apply.Outcome, error)
 }
 
-// Keeper keeps an adapter from being deleted.
-type Keeper interface {
+// Protector keeps an adapter from being deleted.
+type Protector interface {
 	// PutFinalizer adds the finalizer to the adapter of a kind, so the adapter stays until the pods are restored.
 	PutFinalizer(ctx context.Context, k *decide.Kind) error
 }
@@ -53,38 +53,38 @@ const (
 	FailuresAtMost = 3
 )
 
-// Loop is the common part of the actuators.
-type Loop struct {
+// Skeleton is the common part of the actuators.
+type Skeleton struct {
 	// Queue has the targets, and the owners of pods, to work on.
 	Queue workqueue.TypedRateLimitingInterface[workload.Ref]
 	// calm is the pause after a change of pods, so changes at the same time are planned together.
 	calm    time.Duration
-	members Members
+	members Pods
 	writer  Writer
 }
 
-// New returns a Loop with an empty queue.
-func New(m Members, w Writer, calm time.Duration) *Loop {
-	return &Loop{calm: calm, members: m, writer: w, Queue: workqueue.NewTypedRateLimitingQueue(
+// New returns a Skeleton with an empty queue.
+func New(m Pods, w Writer, calm time.Duration) *Skeleton {
+	return &Skeleton{calm: calm, members: m, writer: w, Queue: workqueue.NewTypedRateLimitingQueue(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[workload.Ref](time.Second, time.Minute))}
 }
 
 // Run calls process for queued targets until the context ends, and fault after a panic. A target whose process returns an
 // error is queued again after a growing pause.
-func (l *Loop) Run(ctx context.Context, process func(context.Context, workload.Ref) error, fault func(workload.Ref, error),
+func (l *Skeleton) Run(ctx context.Context, process func(context.Context, workload.Ref) error, fault func(workload.Ref, error),
 	log logr.Logger) {
-	workers.Loop{Queue: l.Queue, Process: process, Fault: fault, Log: log}.Run(ctx, parallel)
+	workers.Pool{Queue: l.Queue, Process: process, Fault: fault, Log: log}.Run(ctx, parallel)
 }
 
 // Add queues targets.
-func (l *Loop) Add(refs ...workload.Ref) {
+func (l *Skeleton) Add(refs ...workload.Ref) {
 	for _, ref := range refs {
 		l.Queue.Add(ref)
 	}
 }
 
 // Calm queues targets after the pause for further changes.
-func (l *Loop) Calm(refs ...workload.Ref) {
+func (l *Skeleton) Calm(refs ...workload.Ref) {
 	for _, ref := range refs {
 		l.Queue.AddAfter(ref, l.calm)
 	}
@@ -94,7 +94,7 @@ var podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
 // Write sends a patch of one pod. It fails with apply.ErrBehind if the pod has changed since it was read, and with
 // apply.ErrUndone if the write has no effect.
-func (l *Loop) Write(ctx context.Context, pod *podplan.Pod, patch *workload.Patch) (apply.Outcome, error) {
+func (l *Skeleton) Write(ctx context.Context, pod *podplan.Pod, patch *workload.Patch) (apply.Outcome, error) {
 	obj := &workload.Object{Namespace: pod.Namespace, Name: pod.Name, ResourceVersion: pod.Version}
 	result, err := l.writer.Apply(ctx, podResource, obj, patch)
 	return result, result.PodError(err)
@@ -103,7 +103,7 @@ func (l *Loop) Write(ctx context.Context, pod *podplan.Pod, patch *workload.Patc
 // Each calls write for each change of a target, or of an owner, while the budget permits; nil: always. The target is queued
 // for the rest, whose number is left. A pod changed since the read queues the target too, and the watch brings the
 // present pod. The error is the first of other failures.
-func Each[C any](l *Loop, ref workload.Ref, budget *workers.Budget, now func() time.Time, changes []C,
+func Each[C any](l *Skeleton, ref workload.Ref, budget *workers.Budget, now func() time.Time, changes []C,
 	write func(C) error) (left int, err error) {
 	failures := 0
 	for i, c := range changes {
@@ -132,7 +132,7 @@ func Each[C any](l *Loop, ref workload.Ref, budget *workers.Budget, now func() t
 
 // Chain returns a direct owner of pods and the owners above it, the nearest first. unknown is the reason why there may be
 // more owners; empty: no more.
-func (l *Loop) Chain(group workload.Ref) (chain []workload.Ref, unknown string) {
+func (l *Skeleton) Chain(group workload.Ref) (chain []workload.Ref, unknown string) {
 	above, sure := l.members.Above(group)
 	chain = append([]workload.Ref{group}, above...)
 	if !sure {
@@ -142,7 +142,7 @@ func (l *Loop) Chain(group workload.Ref) (chain []workload.Ref, unknown string) 
 }
 
 // Unread returns the reason why pods are not known, or "". impossible is the consequence if they cannot be read.
-func (l *Loop) Unread(impossible string) string {
+func (l *Skeleton) Unread(impossible string) string {
 	if _, known := l.members.Fleet(workload.Ref{}); known {
 		return ""
 	}

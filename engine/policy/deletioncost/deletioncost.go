@@ -146,11 +146,11 @@ func (d *deletionCost) uses(name string) bool {
 }
 
 // state returns the state for status and printed columns.
-func (d *deletionCost) state(time.Time) policy.State {
+func (d *deletionCost) state(time.Time) policy.Summary {
 	if d.rules.Suspend {
-		return policy.State{Name: "Suspended", Message: "spec.suspend is true: pods get no cost"}
+		return policy.Summary{Name: "Suspended", Message: "spec.suspend is true: pods get no cost"}
 	}
-	return policy.State{Name: "Active", Active: d.rules.Algorithm, Message: d.text()}
+	return policy.Summary{Name: "Active", Active: d.rules.Algorithm, Message: d.text()}
 }
 
 func (d *deletionCost) params() Params {

@@ -14,7 +14,7 @@ import (
 )
 
 // Kinds returns the rows of deletion costs in the table of policy kinds.
-func Kinds() []policy.Kind {
+func Kinds() []policy.Row {
 	return policy.Pair(Kind, "deletioncosts", "fdc",
 		policy.NewKind[v1alpha1.DeletionCost, v1alpha1.DeletionCostList](Compile, func(d *v1alpha1.DeletionCost) policy.Meta {
 			return parts(d.Spec.Target, d.Spec.Target.Kinds, d.Spec.DeletionCostRules, &d.Status)
@@ -54,7 +54,7 @@ func (d *deletionCost) Condition() string { return v1alpha1.ConditionActive }
 func (d *deletionCost) AppliedLimit() int { return 0 }
 
 // FillStatus implements policy.Reporter. FillPods writes the status.
-func (d *deletionCost) FillStatus(policy.Object, time.Time, policy.State, []policy.Applied) (activeBefore string) {
+func (d *deletionCost) FillStatus(policy.Object, time.Time, policy.Summary, []policy.Applied) (activeBefore string) {
 	return d.rules.Algorithm
 }
 

@@ -139,7 +139,7 @@ func TestRowsOfBothScopes(t *testing.T) {
 	}
 	p.PodOrderer.FillPods(&v1alpha1.Schedule{}, policy.PodSummary{Pods: 2}) // not its kind: nothing to fill
 	r := p.Reporter
-	if before := r.FillStatus(cluster, time.Time{}, policy.State{}, nil); before != "Oldest" || r.AppliedLimit() != 0 ||
+	if before := r.FillStatus(cluster, time.Time{}, policy.Summary{}, nil); before != "Oldest" || r.AppliedLimit() != 0 ||
 		r.Condition() != v1alpha1.ConditionActive {
 		t.Errorf("reports %q, %d, %q", before, r.AppliedLimit(), r.Condition())
 	}

@@ -87,7 +87,7 @@ func TestAFreezeJudgesItsSelection(t *testing.T) {
 // neither.
 func TestStatusHasTheNextStartOrEnd(t *testing.T) {
 	obj, p := compiled(t, freeze.ClusterKind, yearEnd)
-	state := func(now time.Time) policy.State { return p.State(now) }
+	state := func(now time.Time) policy.Summary { return p.State(now) }
 	tests := []struct {
 		now          string
 		active       bool

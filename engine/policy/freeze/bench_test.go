@@ -69,11 +69,11 @@ func BenchmarkDecide(b *testing.B) {
 	for _, n := range sizes {
 		for _, test := range []struct {
 			name string
-			req  freeze.Request
+			req  freeze.UserChange
 		}{
 			{"denied", change(workload.ChangeScale)},
 			{"lifted", change(workload.ChangeRollOut)},
-			{"elsewhere", change(workload.ChangeScale, func(r *freeze.Request) { r.Namespace, r.NamespaceLabels = "lab", nil })},
+			{"elsewhere", change(workload.ChangeScale, func(r *freeze.UserChange) { r.Namespace, r.NamespaceLabels = "lab", nil })},
 		} {
 			b.Run(fmt.Sprintf("%d/%s", n, test.name), func(b *testing.B) {
 				s := fleet(b, n)

@@ -185,7 +185,7 @@ func TestIndexKeysAreBounded(t *testing.T) {
 		{"just not too many", two + ", namespaces: " + list("n", 2047), "shop", 0},
 	} {
 		s := set(t, edited(named, "kinds: [{group: apps, kind: Deployment}], namespaces: [shop, bank], names: [web, api]", test.target))
-		req := change(scale, func(r *freeze.Request) { r.Namespace = test.namespace })
+		req := change(scale, func(r *freeze.UserChange) { r.Namespace = test.namespace })
 		if got := s.Candidates(req); got != test.candidates || !s.Decide(req).Allowed {
 			t.Errorf("%s: %d policies are looked at, allowed %t", test.reason, got, s.Decide(req).Allowed)
 		}

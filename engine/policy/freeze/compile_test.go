@@ -160,7 +160,7 @@ func TestFreezesGuardKindsAndNamespaces(t *testing.T) {
 	}
 	for _, test := range []struct {
 		reason string
-		req    freeze.Request
+		req    freeze.UserChange
 		want   []string
 	}{
 		{"the label that selects it goes", change(0, facts(labelled("tier", "front"), labelled())), []string{"ChangeFreeze/shop/a"}},

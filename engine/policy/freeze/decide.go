@@ -23,8 +23,8 @@ func (f *Facts) same(other *Facts) bool {
 	return f == other || other != nil && slices.Equal(f.Labels, other.Labels) && slices.Equal(f.Annotations, other.Annotations)
 }
 
-// Request is one change requested by a user.
-type Request struct {
+// UserChange is one change requested by a user.
+type UserChange struct {
 	// Actions are the actions of the change, as classified by the adapter. Without actions, only the changes of labels and
 	// annotations are judged.
 	Actions workload.Change
@@ -103,7 +103,7 @@ type Finish struct {
 	Until   time.Time
 }
 
-// Verdict is the answer to a Request.
+// Verdict is the answer to a UserChange.
 type Verdict struct {
 	// Allowed is false if a rule with the enforcement Deny denies the request.
 	Allowed bool
@@ -146,7 +146,7 @@ func (v *Verdict) Undecided() bool {
 
 // Decide judges a request. It does no I/O. Its cost depends on the number of policies that may select the object, not
 // on the number of all policies.
-func (s *Set) Decide(req Request) Verdict {
+func (s *Set) Decide(req UserChange) Verdict {
 	v := Verdict{Allowed: true}
 	if req.Deleting {
 		req.Actions &^= workload.ChangeDelete
@@ -192,7 +192,7 @@ func (s *Set) Decide(req Request) Verdict {
 // inquiry is one request with the rules that select its object, and the exceptions usable by the requester.
 type inquiry struct {
 	set     *Set
-	req     *Request
+	req     *UserChange
 	subject subject
 	// rules are the rules that select the object and deny some of the actions, or refuse that the object leaves them, now or
 	// later.
@@ -205,7 +205,7 @@ type inquiry struct {
 	searched   bool
 }
 
-func (s *Set) inquire(req *Request) *inquiry {
+func (s *Set) inquire(req *UserChange) *inquiry {
 	q := &inquiry{set: s, req: req, subject: req.subject()}
 	found := s.denies.Find(&q.subject.Query, req.Now.Unix())
 	q.rules = found[:0]
@@ -226,11 +226,11 @@ func (s *Set) inquire(req *Request) *inquiry {
 
 // Concerning returns the rules that judge the user of a request and, now or later, deny some of the request's actions or
 // refuse that the change takes the object out of the rule.
-func (s *Set) Concerning(req Request) []*Rule { return s.inquire(&req).rules }
+func (s *Set) Concerning(req UserChange) []*Rule { return s.inquire(&req).rules }
 
 // Sparing returns the rules that select the object of a request and deny some of its actions, now or later, but do not judge the
 // changes of its user.
-func (s *Set) Sparing(req Request) []*Rule {
+func (s *Set) Sparing(req UserChange) []*Rule {
 	of := req.subject()
 	return slices.DeleteFunc(s.denies.Find(&of.Query, req.Now.Unix()), func(r *Rule) bool {
 		return r.deny&req.Actions == 0 || r.judged.judges(req.User, req.Groups) || !r.reach.anySelected(&of)
@@ -238,7 +238,7 @@ func (s *Set) Sparing(req Request) []*Rule {
 }
 
 // LetsFinish reports whether a rule that denies a request now lets controllers finish roll-outs.
-func (s *Set) LetsFinish(req Request) bool {
+func (s *Set) LetsFinish(req UserChange) bool {
 	return slices.ContainsFunc(s.Concerning(req), func(r *Rule) bool { return !r.LetFinish(req.Now).IsZero() })
 }
 
@@ -247,11 +247,11 @@ func (s *Set) LetsFinish(req Request) bool {
 func (q *inquiry) leaves(r *Rule) bool { return slices.Contains(q.leaving, r) }
 
 // relabels reports whether different policies may select the object before and after the change.
-func (req *Request) relabels() bool {
+func (req *UserChange) relabels() bool {
 	return req.Old != nil && req.New != nil && !req.New.same(req.Old)
 }
 
-func (req *Request) subject() subject {
+func (req *UserChange) subject() subject {
 	s := subject{selector.Query{Kind: req.Kind, Spaces: req.NamespaceLabels, Sides: make([]*workload.Object, 0, 2)}}
 	for i, f := range [...]*Facts{req.Old, req.New} {
 		if f != nil && (i == 0 || !f.same(req.Old)) {

@@ -30,15 +30,15 @@ func TestVerdictOfOverlappingFreezes(t *testing.T) {
 	tests := []struct {
 		reason   string
 		policies []string
-		req      freeze.Request
+		req      freeze.UserChange
 		// denied are the refused actions; none: the request is allowed.
 		denied workload.Change
 	}{
 		{"nothing is frozen", nil, change(rollOut), 0},
 		{"a change of nothing passes", []string{yearEnd}, change(0), 0},
 		{"a roll-out in a freeze", []string{yearEnd}, change(rollOut), rollOut},
-		{"a creation in a freeze", []string{yearEnd}, change(create, func(r *freeze.Request) { r.Old = nil }), create},
-		{"a deletion in a freeze", []string{yearEnd}, change(remove, func(r *freeze.Request) { r.New = nil }), remove},
+		{"a creation in a freeze", []string{yearEnd}, change(create, func(r *freeze.UserChange) { r.Old = nil }), create},
+		{"a deletion in a freeze", []string{yearEnd}, change(remove, func(r *freeze.UserChange) { r.New = nil }), remove},
 		{"both actions of one edit", []string{yearEnd}, change(rollOut | scale), rollOut | scale},
 		{"only what is listed is denied", []string{edited(yearEnd, "[Create, Delete, RollOut, Scale]", "[Scale]")}, change(rollOut | scale),
 			scale},
@@ -52,7 +52,7 @@ func TestVerdictOfOverlappingFreezes(t *testing.T) {
 		{"a namespace being relabelled away is frozen still", []string{yearEnd},
 			change(scale, nsLabels(pairs("env", "prod"), pairs("env", "dev"))), scale},
 		{"protected namespaces are not selected by labels", []string{yearEnd},
-			change(scale, func(r *freeze.Request) { r.Namespace = "kube-system" }), 0},
+			change(scale, func(r *freeze.UserChange) { r.Namespace = "kube-system" }), 0},
 		{"the label of other policies excludes nothing from a freeze", []string{plain}, change(scale, facts(excluded, excluded)), scale},
 		{"nor from the creation on", []string{plain}, change(create, facts(nil, excluded)), create},
 		{"nor from a freeze by name", []string{named}, change(scale, facts(excluded, excluded)), scale},
@@ -73,12 +73,12 @@ func TestVerdictOfOverlappingFreezes(t *testing.T) {
 			change(scale, facts(&freeze.Facts{Annotations: pairs("team", "a")}, labelled())), scale},
 		{"other annotations do not", []string{annotated}, change(scale), 0},
 		{"names select", []string{named}, change(scale), scale},
-		{"other names do not", []string{named}, change(scale, func(r *freeze.Request) { r.Name = "db" }), 0},
+		{"other names do not", []string{named}, change(scale, func(r *freeze.UserChange) { r.Name = "db" }), 0},
 		{"other kinds do not", []string{named}, change(scale,
-			func(r *freeze.Request) { r.Kind = schema.GroupKind{Group: "apps", Kind: "StatefulSet"} }), 0},
+			func(r *freeze.UserChange) { r.Kind = schema.GroupKind{Group: "apps", Kind: "StatefulSet"} }), 0},
 
 		{"namespaced policies act in their namespace", []string{weekly}, change(rollOut), rollOut},
-		{"and in no other", []string{weekly}, change(rollOut, func(r *freeze.Request) { r.Namespace = "bank" }), 0},
+		{"and in no other", []string{weekly}, change(rollOut, func(r *freeze.UserChange) { r.Namespace = "bank" }), 0},
 		{"inside its window a maintenance window allows", []string{weekly}, change(rollOut, now("2026-12-22T09:00:00Z")), 0},
 		{"until it closes", []string{weekly}, change(rollOut, now("2026-12-22T11:00:00Z")), rollOut},
 		{"up to the second", []string{weekly}, change(rollOut, now("2026-12-22T10:59:59Z")), 0},
@@ -88,16 +88,16 @@ func TestVerdictOfOverlappingFreezes(t *testing.T) {
 		{"and to no others", []string{yearEnd, edited(yearEnd, "namespaceSelector: {matchLabels: {env: prod}}", "namespaceSelector: {}"), weekly},
 			pool(scale), 0},
 
-		{"terminating namespaces", []string{yearEnd}, change(remove|scale, func(r *freeze.Request) { r.Terminating = true }), 0},
-		{"deletion of what is being deleted", []string{yearEnd}, change(remove, func(r *freeze.Request) { r.Deleting = true }), 0},
-		{"an edit of what is being deleted", []string{yearEnd}, change(scale, func(r *freeze.Request) { r.Deleting = true }), scale},
+		{"terminating namespaces", []string{yearEnd}, change(remove|scale, func(r *freeze.UserChange) { r.Terminating = true }), 0},
+		{"deletion of what is being deleted", []string{yearEnd}, change(remove, func(r *freeze.UserChange) { r.Deleting = true }), 0},
+		{"an edit of what is being deleted", []string{yearEnd}, change(scale, func(r *freeze.UserChange) { r.Deleting = true }), scale},
 		{"the garbage collector", []string{yearEnd}, change(remove, user("system:serviceaccount:kube-system:generic-garbage-collector")), 0},
 		{"the autoscaler", []string{yearEnd}, change(scale, user("system:serviceaccount:kube-system:horizontal-pod-autoscaler")), 0},
 		{"an account of the same name elsewhere", []string{yearEnd}, change(scale, user("system:serviceaccount:shop:horizontal-pod-autoscaler")),
 			scale},
 		{"some other account of kube-system", []string{yearEnd}, change(scale, user("system:serviceaccount:kube-system:tiller")), scale},
 		{"administrators", []string{yearEnd}, change(scale, user("admin", "system:masters")), scale},
-		{"dry runs", []string{yearEnd}, change(scale, func(r *freeze.Request) { r.DryRun = true }), scale},
+		{"dry runs", []string{yearEnd}, change(scale, func(r *freeze.UserChange) { r.DryRun = true }), scale},
 	}
 	for _, test := range tests {
 		t.Run(test.reason, func(t *testing.T) {
@@ -125,22 +125,24 @@ const (
 	pools     = `{kind: ClusterChangeFreeze, metadata: {name: d}, spec: {target: {kinds: [{group: karpenter.sh, kind: NodePool}]}, startTime: 2026-12-20T00:00:00Z, endTime: 2027-01-03T00:00:00Z, deny: [Scale]}}`
 )
 
-func now(text string) func(*freeze.Request) { return func(r *freeze.Request) { r.Now = at(text) } }
-
-func user(name string, groups ...string) func(*freeze.Request) {
-	return func(r *freeze.Request) { r.User, r.Groups = name, groups }
+func now(text string) func(*freeze.UserChange) {
+	return func(r *freeze.UserChange) { r.Now = at(text) }
 }
 
-func facts(old, cur *freeze.Facts) func(*freeze.Request) {
-	return func(r *freeze.Request) { r.Old, r.New = old, cur }
+func user(name string, groups ...string) func(*freeze.UserChange) {
+	return func(r *freeze.UserChange) { r.User, r.Groups = name, groups }
 }
 
-func nsLabels(sets ...workload.Pairs) func(*freeze.Request) {
-	return func(r *freeze.Request) { r.NamespaceLabels = sets }
+func facts(old, cur *freeze.Facts) func(*freeze.UserChange) {
+	return func(r *freeze.UserChange) { r.Old, r.New = old, cur }
 }
 
-func pool(actions workload.Change) freeze.Request {
-	return change(actions, func(r *freeze.Request) {
+func nsLabels(sets ...workload.Pairs) func(*freeze.UserChange) {
+	return func(r *freeze.UserChange) { r.NamespaceLabels = sets }
+}
+
+func pool(actions workload.Change) freeze.UserChange {
+	return change(actions, func(r *freeze.UserChange) {
 		r.Kind, r.Namespace, r.Name, r.NamespaceLabels = nodePools, "", "spot", nil
 	})
 }
@@ -149,7 +151,7 @@ func TestExceptionLiftsADenialIfAllConstraintsHold(t *testing.T) {
 	tests := []struct {
 		reason   string
 		policies []string
-		req      freeze.Request
+		req      freeze.UserChange
 		denied   workload.Change
 	}{
 		{"all of it holds", []string{yearEnd, fix}, change(rollOut), 0},
@@ -311,7 +313,7 @@ func TestNextAllowed(t *testing.T) {
 	tests := []struct {
 		reason   string
 		policies []string
-		req      freeze.Request
+		req      freeze.UserChange
 		want     string
 		ever     bool
 	}{

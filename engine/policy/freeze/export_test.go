@@ -1,7 +1,7 @@
 package freeze
 
 // Candidates returns the number of rules examined by a decision, which determines its cost.
-func (s *Set) Candidates(req Request) int {
+func (s *Set) Candidates(req UserChange) int {
 	of := req.subject()
 	return len(s.denies.Find(&of.Query, req.Now.Unix()))
 }

@@ -8,7 +8,7 @@ import (
 // instant. facts are the current facts about the target, because the request does not change it. If facts is nil (the
 // target is unknown or absent), policies that select by labels do not match. The returned request has no action if the
 // given one has none, or only deletes an autoscaler that is already being deleted.
-func (req Request) OfGoverned(target workload.Ref, facts *Facts) Request {
+func (req UserChange) OfGoverned(target workload.Ref, facts *Facts) UserChange {
 	actions := req.Actions
 	if req.Deleting {
 		actions &^= workload.ChangeDelete

@@ -21,8 +21,8 @@ spec:
 `
 
 func TestOfGoverned(t *testing.T) {
-	autoscaler := func(actions workload.Change) freeze.Request {
-		return change(actions, func(r *freeze.Request) {
+	autoscaler := func(actions workload.Change) freeze.UserChange {
+		return change(actions, func(r *freeze.UserChange) {
 			r.Kind, r.Name = schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}, "web-scaler"
 			r.Old, r.New = labelled("tier", "back"), labelled("tier", "none")
 		})
@@ -30,7 +30,7 @@ func TestOfGoverned(t *testing.T) {
 	web := workload.Ref{GroupKind: deployments, Namespace: "shop", Name: "web"}
 	for _, test := range []struct {
 		reason  string
-		req     freeze.Request
+		req     freeze.UserChange
 		facts   *freeze.Facts
 		allowed bool
 	}{
@@ -38,7 +38,7 @@ func TestOfGoverned(t *testing.T) {
 		{"it comes", autoscaler(create), labelled("tier", "front"), false},
 		{"it goes", autoscaler(remove), labelled("tier", "front"), false},
 		{"nothing", autoscaler(0), labelled("tier", "front"), true},
-		{"it is going already", change(remove, func(r *freeze.Request) { r.Deleting = true }), labelled("tier", "front"), true},
+		{"it is going already", change(remove, func(r *freeze.UserChange) { r.Deleting = true }), labelled("tier", "front"), true},
 		{"a target with other labels", autoscaler(scale), labelled("tier", "back"), true},
 		{"a target that nobody knows", autoscaler(scale), nil, true},
 	} {

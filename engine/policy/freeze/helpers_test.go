@@ -76,9 +76,9 @@ func at(text string) time.Time {
 
 // change returns a request about the Deployment shop/web with the label tier=front. Its instant is noon of the first day
 // of the year-end freeze.
-func change(actions workload.Change, edit ...func(*freeze.Request)) freeze.Request {
+func change(actions workload.Change, edit ...func(*freeze.UserChange)) freeze.UserChange {
 	facts := labelled("tier", "front")
-	req := freeze.Request{
+	req := freeze.UserChange{
 		Actions: actions, Kind: deployments, Namespace: "shop", Name: "web",
 		NamespaceLabels: []workload.Pairs{pairs("env", "prod")},
 		Old:             facts, New: facts, User: "alice", Groups: []string{"developers"}, Now: at("2026-12-20T12:00:00Z"),

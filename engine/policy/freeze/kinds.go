@@ -16,7 +16,7 @@ import (
 
 // Kinds returns the rows of freezes, windows and exceptions in the table of policy kinds. The engine executes only
 // spec.suspend of freezes and windows; denials and exceptions are judged at admission.
-func Kinds() []policy.Kind {
+func Kinds() []policy.Row {
 	rows := slices.Concat(
 		policy.Pair(Kind, "changefreezes", "ffrz",
 			policy.NewKind[v1alpha1.ChangeFreeze, v1alpha1.ChangeFreezeList](compile, parts),
@@ -149,7 +149,7 @@ func (reporter) AppliedLimit() int { return 0 }
 
 // FillStatus implements policy.Reporter. It writes only instants that come from the policy itself. So the status changes
 // only when the state changes.
-func (r reporter) FillStatus(obj policy.Object, now time.Time, state policy.State, _ []policy.Applied) (activeBefore string) {
+func (r reporter) FillStatus(obj policy.Object, now time.Time, state policy.Summary, _ []policy.Applied) (activeBefore string) {
 	st := StatusOf(obj)
 	if st == nil {
 		return ""
@@ -168,7 +168,7 @@ func (r reporter) FillStatus(obj policy.Object, now time.Time, state policy.Stat
 // stateFrozen is the state of a freeze while it denies changes.
 const stateFrozen = "Frozen"
 
-func instant(state policy.State) *metav1.Time {
+func instant(state policy.Summary) *metav1.Time {
 	if state.Next.IsZero() {
 		return nil
 	}

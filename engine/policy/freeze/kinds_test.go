@@ -8,7 +8,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-func row(t *testing.T, name string) policy.Kind {
+func row(t *testing.T, name string) policy.Row {
 	t.Helper()
 	for _, k := range freeze.Kinds() {
 		if k.Name == name {
@@ -16,7 +16,7 @@ func row(t *testing.T, name string) policy.Kind {
 		}
 	}
 	t.Fatalf("there is no kind %s", name)
-	return policy.Kind{}
+	return policy.Row{}
 }
 
 // An unreadable object becomes a broken policy under its own name, and neither a rule nor an exception.

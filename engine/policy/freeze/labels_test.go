@@ -20,7 +20,7 @@ func TestLabelChanges(t *testing.T) {
 	tests := []struct {
 		reason   string
 		policies []string
-		req      freeze.Request
+		req      freeze.UserChange
 		denied   []string
 	}{
 		{"a cluster freeze that selects by labels", []string{byLabel}, change(0, out), []string{"Relabel"}},
@@ -50,7 +50,7 @@ func TestLabelChanges(t *testing.T) {
 		{"an exception does not lift it", []string{byLabel, edited(fix, "policies: [year-end]", "policies: []", "RollOut",
 			"Create, Delete, RollOut, Scale", "requireLabels: {tier: front}, ", "")},
 			change(scale, out), []string{"Relabel"}},
-		{"a terminating namespace", []string{byLabel}, change(0, out, func(r *freeze.Request) { r.Terminating = true }), nil},
+		{"a terminating namespace", []string{byLabel}, change(0, out, func(r *freeze.UserChange) { r.Terminating = true }), nil},
 		{"the control plane", []string{byLabel}, change(0, out, user("system:kube-controller-manager")), nil},
 		{"a maintenance window", []string{edited(weekly, "target: {", "target: {selector: {matchLabels: {tier: front}}, ", "deny:",
 			"labelChanges: Deny\n  deny:")}, change(0, out), []string{"Relabel"}},
@@ -97,14 +97,14 @@ const sleeping = `{kind: ClusterChangeFreeze, metadata: {name: front}, spec: {ta
 
 // An edit of labels that takes an object out of spec.suspend would wake it, so labelChanges: Deny refuses the edit as well.
 func TestLabelChangesKeepObjectsAsleep(t *testing.T) {
-	out, job := facts(labelled("tier", "front"), labelled()), func(r *freeze.Request) { r.Kind = cronJobs }
+	out, job := facts(labelled("tier", "front"), labelled()), func(r *freeze.UserChange) { r.Kind = cronJobs }
 	const wakes = "an edit of labels or annotations by which the object leaves its suspend and wakes (spec.labelChanges: Deny)"
 	onlySuspends := edited(sleeping, "deny: [Delete]", "deny: []")
 	own := strings.NewReplacer("ClusterChangeFreeze, metadata: {", "ChangeFreeze, metadata: {namespace: shop, ", "namespaces: [shop], ",
 		"").Replace(sleeping)
 	for _, test := range []struct {
 		reason, policy string
-		req            freeze.Request
+		req            freeze.UserChange
 		refused        bool
 	}{
 		{"the label of its entry goes", sleeping, change(0, out, job), true},

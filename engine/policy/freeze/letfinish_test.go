@@ -40,7 +40,7 @@ func TestLetFinish(t *testing.T) {
 		{"and not later", closing, at("2026-12-22T11:30:00Z"), rollOut, rollOut, ""},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
-			req := change(tc.asked, func(r *freeze.Request) { r.Now, r.Finishing = tc.now, rollOut|scale })
+			req := change(tc.asked, func(r *freeze.UserChange) { r.Now, r.Finishing = tc.now, rollOut|scale })
 			v := set(t, tc.freeze).Decide(req)
 			var left workload.Change
 			for _, d := range v.Denials {
@@ -67,7 +67,7 @@ func TestLetFinish(t *testing.T) {
 // Each freeze lets roll-outs finish only by its own field. The next allowed instant does not take letFinish into account.
 func TestLetFinishOfSeveralFreezes(t *testing.T) {
 	one, other := edited(yearEnd, "enforcement: Deny", "letFinish: 30m"), edited(yearEnd, "year-end}", "other}")
-	finishing := func(r *freeze.Request) { r.Now, r.Finishing = at("2026-12-20T00:10:00Z"), rollOut }
+	finishing := func(r *freeze.UserChange) { r.Now, r.Finishing = at("2026-12-20T00:10:00Z"), rollOut }
 	v := set(t, one, other).Decide(change(rollOut, finishing))
 	if v.Allowed || len(v.Denials) != 1 || v.Denials[0].Policy.Name != "other" || len(v.Finishes) != 1 {
 		t.Errorf("%+v", v)

@@ -19,7 +19,7 @@ const (
 // refusal returns the message of a refusal. It has the action, the enforced policies with their reasons, and the next
 // allowed instant in the time zone of the policy that denies longest. The first ten policies are named, and the others are
 // only counted. Reasons are cut so that the message is no longer than maxRefusal.
-func refusal(req *Request, v *Verdict, last *Rule) string {
+func refusal(req *UserChange, v *Verdict, last *Rule) string {
 	refusing, named, fixed := 0, 0, 0
 	for i := range v.Denials {
 		if d := &v.Denials[i]; d.Enforcement == v1alpha1.EnforcementDeny {
@@ -93,7 +93,7 @@ func nextText(v *Verdict, last *Rule) string {
 }
 
 // warning returns the message of a policy that only warns about a request.
-func warning(req *Request, r *Rule, d *Denial) string {
+func warning(req *UserChange, r *Rule, d *Denial) string {
 	text := fmt.Sprintf("%s asks not to %s %s now", r.id, actionsText(d.Actions), objectText(req))
 	if why := d.why(); why != "" {
 		text += ": " + why
@@ -108,7 +108,7 @@ func instantText(t time.Time, zone *time.Location) string {
 	return t.In(zone).Format(time.RFC3339) + " (" + zone.String() + ")"
 }
 
-func objectText(req *Request) string {
+func objectText(req *UserChange) string {
 	// Kubernetes allows no longer namespaces and names.
 	return workload.Ref{GroupKind: req.Kind, Namespace: workload.OneLine(req.Namespace, 63), Name: workload.OneLine(req.Name, 253)}.String()
 }

@@ -143,9 +143,9 @@ func drawPolicies(t *rapid.T) []any {
 	return out
 }
 
-func drawRequest(t *rapid.T) freeze.Request {
+func drawRequest(t *rapid.T) freeze.UserChange {
 	kind := rapid.SampledFrom(kindsDrawn).Draw(t, "of kind")
-	req := freeze.Request{
+	req := freeze.UserChange{
 		Actions:   workload.Change(rapid.IntRange(0, 15).Draw(t, "actions")),
 		Kind:      schema.GroupKind{Group: kind.Group, Kind: kind.Kind},
 		Name:      rapid.SampledFrom([]string{"web", "api", "db"}).Draw(t, "name"),
@@ -310,12 +310,14 @@ const everyChange = create | remove | rollOut | scale
 
 // reference returns the denials of all policies by examining each alone: a rule denies its actions, and an exception
 // lifts its actions from that rule.
-func reference(objs []any, req freeze.Request) workload.Change { return deniedBy(objs, req, false) }
+func reference(objs []any, req freeze.UserChange) workload.Change { return deniedBy(objs, req, false) }
 
 // refusedActions is the same as reference, but for enforced rules only.
-func refusedActions(objs []any, req freeze.Request) workload.Change { return deniedBy(objs, req, true) }
+func refusedActions(objs []any, req freeze.UserChange) workload.Change {
+	return deniedBy(objs, req, true)
+}
 
-func deniedBy(objs []any, req freeze.Request, enforced bool) workload.Change {
+func deniedBy(objs []any, req freeze.UserChange, enforced bool) workload.Change {
 	var all workload.Change
 	for _, obj := range objs {
 		rules, spec, _, isRule := anatomy(obj)

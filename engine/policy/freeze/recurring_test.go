@@ -195,7 +195,7 @@ func TestSubjectsAreJudged(t *testing.T) {
 	} {
 		s := set(t, month+`
   windows: [{from: "00:00", to: "24:00"}]`+test.subjects)
-		v := s.Decide(change(workload.ChangeScale, func(r *freeze.Request) { r.User, r.Groups = test.user, test.groups }))
+		v := s.Decide(change(workload.ChangeScale, func(r *freeze.UserChange) { r.User, r.Groups = test.user, test.groups }))
 		if v.Allowed == test.denied {
 			t.Errorf("%s: allowed is %t", test.reason, v.Allowed)
 		}

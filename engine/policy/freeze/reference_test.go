@@ -14,7 +14,7 @@ import (
 
 // holds reports whether a policy's time and target fit a request. If all is true, every version of the object must fit;
 // otherwise one version is enough.
-type holds func(req freeze.Request, all bool) bool
+type holds func(req freeze.UserChange, all bool) bool
 
 // anatomy returns the parts of a policy without the code under test.
 func anatomy(obj any) (rules v1alpha1.FreezeRules, hold holds, exception v1alpha1.ExceptionRules, isRule bool) {
@@ -49,7 +49,7 @@ func anatomy(obj any) (rules v1alpha1.FreezeRules, hold holds, exception v1alpha
 }
 
 // leaves reports whether a policy holds for the object before the change and not for the object after it.
-func leaves(hold holds, req freeze.Request) bool {
+func leaves(hold holds, req freeze.UserChange) bool {
 	before, after := req, req
 	before.New, after.Old = nil, nil
 	return req.Old != nil && req.New != nil && hold(before, false) && !hold(after, false)
@@ -77,7 +77,7 @@ func emptySelector(s *metav1.LabelSelector) bool {
 }
 
 func constrained(c *v1alpha1.ExceptionConstraints, inner holds) holds {
-	return func(req freeze.Request, all bool) bool {
+	return func(req freeze.UserChange, all bool) bool {
 		for _, side := range []*freeze.Facts{req.Old, req.New} {
 			for k, v := range requiredBy(c) {
 				if side != nil && side.Labels.Get(k) != v {
@@ -108,7 +108,7 @@ func closed(w v1alpha1.Window) func(time.Time) bool {
 }
 
 func heldBy(target v1alpha1.TargetSelector, at func(time.Time) bool, namespace func(string, workload.Pairs) bool) holds {
-	return func(req freeze.Request, all bool) bool {
+	return func(req freeze.UserChange, all bool) bool {
 		if !at(req.Now) {
 			return false
 		}
@@ -126,7 +126,7 @@ func heldBy(target v1alpha1.TargetSelector, at func(time.Time) bool, namespace f
 	}
 }
 
-func picks(target v1alpha1.TargetSelector, req freeze.Request, ls workload.Pairs) bool {
+func picks(target v1alpha1.TargetSelector, req freeze.UserChange, ls workload.Pairs) bool {
 	kind := v1alpha1.KindRef{Group: req.Kind.Group, Kind: req.Kind.Kind}
 	return (len(target.Kinds) == 0 || slices.Contains(target.Kinds, kind)) &&
 		(len(target.Names) == 0 || slices.Contains(target.Names, req.Name)) &&

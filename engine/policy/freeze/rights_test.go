@@ -26,7 +26,7 @@ spec:
 	rights := func(text string) []policy.Right {
 		obj := parse(t, text).(policy.Object)
 		rows := freeze.Kinds()
-		i := slices.IndexFunc(rows, func(k policy.Kind) bool { return k.Name == freeze.ClusterKind })
+		i := slices.IndexFunc(rows, func(k policy.Row) bool { return k.Name == freeze.ClusterKind })
 		return rows[i].RightsOf(obj)
 	}
 	all := rights(text)

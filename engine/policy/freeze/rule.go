@@ -163,7 +163,7 @@ func (r *Rule) LetFinish(at time.Time) time.Time {
 }
 
 // finishEnd returns the end of the time for roll-outs to finish, in a denial with a known begin: at most the end of the denial.
-func (r *Rule) finishEnd(st timeline.State) time.Time {
+func (r *Rule) finishEnd(st timeline.Span) time.Time {
 	end := st.Since.Add(r.letFinish)
 	if !st.Until.IsZero() && st.Until.Before(end) {
 		return st.Until

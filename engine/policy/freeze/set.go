@@ -117,7 +117,7 @@ func (s *Set) Exceptions() []*Exception {
 	return slices.SortedFunc(maps.Values(s.exceptions), func(a, b *Exception) int { return a.id.Compare(b.id) })
 }
 
-// AnnotationKeys returns the annotations that policies read, sorted. A Request needs no other annotations.
+// AnnotationKeys returns the annotations that policies read, sorted. A UserChange needs no other annotations.
 func (s *Set) AnnotationKeys() []string { return slices.Sorted(maps.Keys(s.annotations)) }
 
 // NextEnd returns the earliest instant after now from which a rule never denies again; zero: no rule has such an end.

@@ -137,9 +137,9 @@ func (s suspension) suspend(f *pipeline.Frame) error {
 	return nil
 }
 
-func (s suspension) state(now time.Time) policy.State {
+func (s suspension) state(now time.Time) policy.Summary {
 	st := s.rule.denies.At(now)
-	out := policy.State{Asleep: st.Active && s.sleeps && !s.rule.doubts(now), Since: st.Since, Next: st.Until}
+	out := policy.Summary{Asleep: st.Active && s.sleeps && !s.rule.doubts(now), Since: st.Since, Next: st.Until}
 	switch {
 	case st.Active:
 		out.Name, out.Active, out.Message = stateFrozen, s.rule.id.Name, s.outcome()+s.until(st.Until)

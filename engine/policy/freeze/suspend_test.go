@@ -148,17 +148,17 @@ func TestSuspendClaimsOnlyWhileActive(t *testing.T) {
 		reason string
 		now    time.Time
 		want   pipeline.Decision
-		state  policy.State
+		state  policy.Summary
 	}{
 		{"to come", start.Add(-time.Second), pipeline.Decision{Wake: start},
-			policy.State{Name: "Scheduled", Next: start, Message: "changes are allowed until 2026-12-20T00:00:00Z (UTC)"}},
+			policy.Summary{Name: "Scheduled", Next: start, Message: "changes are allowed until 2026-12-20T00:00:00Z (UTC)"}},
 		{"its first second", start, pipeline.Decision{Intents: asleep, Wake: end},
-			policy.State{Name: "Frozen", Asleep: true, Active: "a", Since: start, Next: end,
+			policy.Summary{Name: "Frozen", Asleep: true, Active: "a", Since: start, Next: end,
 				Message: "changes are denied until 2026-12-27T00:00:00Z (UTC)"}},
 		{"its last second", end.Add(-time.Second), pipeline.Decision{Intents: asleep, Wake: end},
-			policy.State{Name: "Frozen", Asleep: true, Active: "a", Since: start, Next: end,
+			policy.Summary{Name: "Frozen", Asleep: true, Active: "a", Since: start, Next: end,
 				Message: "changes are denied until 2026-12-27T00:00:00Z (UTC)"}},
-		{"over", end, pipeline.Decision{}, policy.State{Name: "Ended", Since: end, Message: "the freeze is over"}},
+		{"over", end, pipeline.Decision{}, policy.Summary{Name: "Ended", Since: end, Message: "the freeze is over"}},
 	} {
 		if diff := cmp.Diff(test.want, decide(t, p, test.now)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
@@ -176,11 +176,11 @@ func TestWindowState(t *testing.T) {
 	}
 	p := rule.Policy()
 	open, closes := at("2026-12-22T09:00:00Z"), at("2026-12-22T11:00:00Z")
-	if diff := cmp.Diff(policy.State{Name: "Open", Since: open, Next: closes,
+	if diff := cmp.Diff(policy.Summary{Name: "Open", Since: open, Next: closes,
 		Message: "changes are allowed in window tuesday until 2026-12-22T12:00:00+01:00 (Europe/Berlin)"}, p.State(open)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(policy.State{Name: "Frozen", Active: "weekly", Since: closes, Next: open.AddDate(0, 0, 7),
+	if diff := cmp.Diff(policy.Summary{Name: "Frozen", Active: "weekly", Since: closes, Next: open.AddDate(0, 0, 7),
 		Message: "changes are denied until 2026-12-29T10:00:00+01:00 (Europe/Berlin)"}, p.State(closes)); diff != "" {
 		t.Error(diff)
 	}

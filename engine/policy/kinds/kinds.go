@@ -16,12 +16,12 @@ import (
 
 var (
 	all    = slices.Concat(schedule.Kinds(), override.Kinds(), trigger.Kinds(), freeze.Kinds(), deletioncost.Kinds(), tortoise.Kinds())
-	acting = slices.DeleteFunc(slices.Clone(all), func(k policy.Kind) bool { return !k.ActsOnTargets() })
+	acting = slices.DeleteFunc(slices.Clone(all), func(k policy.Row) bool { return !k.ActsOnTargets() })
 	byName = index(all)
 )
 
-func index(rows []policy.Kind) map[string]policy.Kind {
-	m := make(map[string]policy.Kind, len(rows))
+func index(rows []policy.Row) map[string]policy.Row {
+	m := make(map[string]policy.Row, len(rows))
 	for _, k := range rows {
 		m[k.Name] = k
 	}
@@ -29,13 +29,13 @@ func index(rows []policy.Kind) map[string]policy.Kind {
 }
 
 // All returns every kind. The caller must not change the list.
-func All() []policy.Kind { return all }
+func All() []policy.Row { return all }
 
 // Acting returns the kinds of policies that act on targets. The caller must not change the list.
-func Acting() []policy.Kind { return acting }
+func Acting() []policy.Row { return acting }
 
 // Find returns the row of a kind; false: unknown name.
-func Find(name string) (policy.Kind, bool) {
+func Find(name string) (policy.Row, bool) {
 	k, ok := byName[name]
 	return k, ok
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Kinds returns the rows of overrides in the table of policy kinds.
-func Kinds() []policy.Kind {
+func Kinds() []policy.Row {
 	rows := policy.Pair(Kind, "overrides", "fov",
 		policy.NewKind[v1alpha1.Override, v1alpha1.OverrideList](Compile, func(o *v1alpha1.Override) policy.Meta {
 			return parts(o.Spec.Target, o.Spec.OverrideRules, &o.Status, o.CreationTimestamp.Time)
@@ -89,7 +89,7 @@ func (reporter) Condition() string { return v1alpha1.ConditionActive }
 func (reporter) AppliedLimit() int { return maxReached }
 
 // FillStatus implements policy.Reporter.
-func (r reporter) FillStatus(obj policy.Object, _ time.Time, state policy.State, reached []policy.Applied) (activeBefore string) {
+func (r reporter) FillStatus(obj policy.Object, _ time.Time, state policy.Summary, reached []policy.Applied) (activeBefore string) {
 	var st *v1alpha1.OverrideStatus
 	switch o := obj.(type) {
 	case *v1alpha1.Override:

@@ -210,10 +210,10 @@ func (o *override) text() string {
 }
 
 // state returns the state for status, printed columns and metrics.
-func (o *override) state(now time.Time) policy.State {
+func (o *override) state(now time.Time) policy.Summary {
 	if !o.order.IsActive(now) {
-		return policy.State{Name: Ended, Since: o.order.Until, Message: "ended at " + o.order.Until.Format(time.RFC3339)}
+		return policy.Summary{Name: Ended, Since: o.order.Until, Message: "ended at " + o.order.Until.Format(time.RFC3339)}
 	}
-	return policy.State{Name: string(o.order.Effect), Asleep: o.order.Effect == v1alpha1.OverrideAsleep, Active: string(o.order.Effect),
+	return policy.Summary{Name: string(o.order.Effect), Asleep: o.order.Effect == v1alpha1.OverrideAsleep, Active: string(o.order.Effect),
 		Since: o.order.Since, Next: o.order.Until, Message: o.text()}
 }

@@ -105,7 +105,7 @@ func TestClusterSchedule(t *testing.T) {
 	if want := (workload.Policy{Kind: schedule.ClusterKind, Name: "nights"}); p.ID != want || !p.Target.MatchesNamespace("shop", nil) {
 		t.Errorf("is %s, selects %s", p.ID, p.Target)
 	}
-	want := policy.State{Name: "Asleep", Asleep: true, Since: monday, Next: monday.Add(12 * time.Hour),
+	want := policy.Summary{Name: "Asleep", Asleep: true, Since: monday, Next: monday.Add(12 * time.Hour),
 		Message: "asleep since 2026-03-02T20:00:00Z (downscale), next transition 2026-03-03T08:00:00Z"}
 	if diff := cmp.Diff(want, p.State(monday)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -201,7 +201,7 @@ func TestOtherwiseIsClaimedOutsideOfWindows(t *testing.T) {
 		hours(t, p, monday)
 	}
 	p, _ := compile(v1alpha1.ScheduleRules{Asleep: lunch, Otherwise: v1alpha1.OtherwiseNothing})
-	want := policy.State{Name: "Idle", Since: monday.Add(-6 * time.Hour), Next: monday.Add(16 * time.Hour),
+	want := policy.Summary{Name: "Idle", Since: monday.Add(-6 * time.Hour), Next: monday.Add(16 * time.Hour),
 		Message: "asks for nothing since 2026-03-02T14:00:00Z, next transition 2026-03-03T12:00:00Z"}
 	if diff := cmp.Diff(want, p.State(monday)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -272,17 +272,17 @@ func TestStateMessages(t *testing.T) {
 	for _, test := range []struct {
 		reason string
 		rules  v1alpha1.ScheduleRules
-		want   policy.State
+		want   policy.Summary
 	}{
 		{"suspended", nights(func(r *v1alpha1.ScheduleRules) { r.Suspend = true }),
-			policy.State{Name: "Suspended", Message: "spec.suspend is true: everything stays as it is"}},
+			policy.Summary{Name: "Suspended", Message: "spec.suspend is true: everything stays as it is"}},
 		{"always awake", v1alpha1.ScheduleRules{Awake: []v1alpha1.Window{{From: "00:00", To: "24:00"}}},
-			policy.State{Name: "Awake", Message: "awake (daily 00:00-24:00 UTC), no further transition"}},
+			policy.Summary{Name: "Awake", Message: "awake (daily 00:00-24:00 UTC), no further transition"}},
 		{"never again", v1alpha1.ScheduleRules{Asleep: []v1alpha1.Window{{Name: "move", Start: "2026-03-01", End: "2026-03-01"}}},
-			policy.State{Name: "Awake", Since: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC),
+			policy.Summary{Name: "Awake", Since: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC),
 				Message: "awake since 2026-03-02T00:00:00Z, no further transition"}},
 		{"in a named window", v1alpha1.ScheduleRules{Asleep: []v1alpha1.Window{{Name: "night", From: "20:00", To: "08:00"}}},
-			policy.State{Name: "Asleep", Asleep: true, Since: monday, Next: monday.Add(12 * time.Hour),
+			policy.Summary{Name: "Asleep", Asleep: true, Since: monday, Next: monday.Add(12 * time.Hour),
 				Message: "asleep since 2026-03-02T20:00:00Z (night), next transition 2026-03-03T08:00:00Z"}},
 	} {
 		p, errs := compile(test.rules)

@@ -119,7 +119,7 @@ func TestSleepWithoutUseIsExplained(t *testing.T) {
 	if got := trace.String(); got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
-	if got, want := p.State(monday), (policy.State{Name: "OnDemand",
+	if got, want := p.State(monday), (policy.Summary{Name: "OnDemand",
 		Message: "asks for nothing, no further transition; each target sleeps after 2h without use"}); got != want {
 		t.Errorf("its state is %+v, want %+v", got, want)
 	}

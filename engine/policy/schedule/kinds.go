@@ -9,7 +9,7 @@ import (
 )
 
 // Kinds returns the rows of schedules in the table of policy kinds.
-func Kinds() []policy.Kind {
+func Kinds() []policy.Row {
 	return policy.Pair(Kind, "schedules", "fsch",
 		policy.NewKind[v1alpha1.Schedule, v1alpha1.ScheduleList](Compile, func(s *v1alpha1.Schedule) policy.Meta {
 			return parts(s.Spec.Target, &s.Spec.ScheduleRules, &s.Status)

@@ -12,10 +12,10 @@ import (
 	"flyball.dev/flyball/engine/policy/schedule"
 )
 
-func row(t *testing.T, name string) policy.Kind {
+func row(t *testing.T, name string) policy.Row {
 	t.Helper()
 	all := schedule.Kinds()
-	i := slices.IndexFunc(all, func(k policy.Kind) bool { return k.Name == name })
+	i := slices.IndexFunc(all, func(k policy.Row) bool { return k.Name == name })
 	if i < 0 {
 		t.Fatalf("there is no %s", name)
 	}

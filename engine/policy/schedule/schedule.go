@@ -187,7 +187,7 @@ func (s *schedule) window(f *pipeline.Frame) error {
 }
 
 // byAge returns the state of a target that sleeps from a certain age. st and says are the state of the schedule.
-func (s *schedule) byAge(f *pipeline.Frame, st timeline.State, says bool) (timeline.State, bool) {
+func (s *schedule) byAge(f *pipeline.Frame, st timeline.Span, says bool) (timeline.Span, bool) {
 	made := f.Input.Target.Created
 	if s.asleepAfter == 0 || made.IsZero() {
 		return st, says
@@ -200,7 +200,7 @@ func (s *schedule) byAge(f *pipeline.Frame, st timeline.State, says bool) (timel
 	if !says || !st.Active { // otherwise the state still begins with the night
 		st.Since = from
 	}
-	return timeline.State{Active: true, Since: st.Since, Name: "age"}, true
+	return timeline.Span{Active: true, Since: st.Since, Name: "age"}, true
 }
 
 // isGraced reports whether a target was created so recently that it is not changed yet.
@@ -231,7 +231,7 @@ const maxSkew = time.Hour
 
 // isMadeAsleep reports whether an object was created since the policy fell asleep. If the policy is never awake, it
 // reports whether the object was created after the policy.
-func (s *schedule) isMadeAsleep(made time.Time, st timeline.State, now time.Time) bool {
+func (s *schedule) isMadeAsleep(made time.Time, st timeline.Span, now time.Time) bool {
 	began := st.Since
 	if began.IsZero() {
 		began = s.times.created
@@ -280,9 +280,9 @@ func notAbove(asked, own *int64) *int64 {
 }
 
 // state returns the state for status, printed columns and metrics.
-func (s *schedule) state(now time.Time) policy.State {
+func (s *schedule) state(now time.Time) policy.Summary {
 	if s.rules.Suspend {
-		return policy.State{Name: "Suspended", Message: "spec.suspend is true: everything stays as it is"}
+		return policy.Summary{Name: "Suspended", Message: "spec.suspend is true: everything stays as it is"}
 	}
 	st, says := s.at(now)
 	name := "Awake"
@@ -301,10 +301,10 @@ func (s *schedule) state(now time.Time) policy.State {
 	if s.idle != nil {
 		message += "; each target sleeps after " + string(s.rules.Idle.AsleepAfter) + " without use"
 	}
-	return policy.State{Name: name, Asleep: st.Active, Since: st.Since, Next: st.Until, Message: message}
+	return policy.Summary{Name: name, Asleep: st.Active, Since: st.Since, Next: st.Until, Message: message}
 }
 
-func describe(st timeline.State, says bool) string {
+func describe(st timeline.Span, says bool) string {
 	word := "awake"
 	switch {
 	case !says:

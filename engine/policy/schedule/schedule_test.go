@@ -225,7 +225,7 @@ func TestStateHasTheNextTransition(t *testing.T) {
 		t.Fatal(errs)
 	}
 	got := p.State(monday)
-	want := policy.State{Name: "Asleep", Asleep: true, Since: monday, Next: monday.Add(12 * time.Hour),
+	want := policy.Summary{Name: "Asleep", Asleep: true, Since: monday, Next: monday.Add(12 * time.Hour),
 		Message: "asleep since 2026-03-02T20:00:00Z (downscale), next transition 2026-03-03T08:00:00Z"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -20,13 +20,13 @@ type sleepTimes struct {
 }
 
 // at returns the state that the schedule claims at an instant. It returns false if the schedule makes no claim.
-func (t *sleepTimes) at(now time.Time) (st timeline.State, says bool) {
+func (t *sleepTimes) at(now time.Time) (st timeline.Span, says bool) {
 	if t.firings != nil {
 		last, next := t.firings.Around(now)
 		if last.Before(t.created) {
-			return timeline.State{Until: next}, false
+			return timeline.Span{Until: next}, false
 		}
-		return timeline.State{Active: true, Since: last, Until: next, Name: timeline.Downscale}, true
+		return timeline.Span{Active: true, Since: last, Until: next, Name: timeline.Downscale}, true
 	}
 	st = t.asleep.At(now)
 	if t.says == nil {
@@ -34,7 +34,7 @@ func (t *sleepTimes) at(now time.Time) (st timeline.State, says bool) {
 	}
 	said := t.says.At(now)
 	if !said.Active {
-		return timeline.State{Since: said.Since, Until: said.Until}, false
+		return timeline.Span{Since: said.Since, Until: said.Until}, false
 	}
 	st.Since, st.Until = timeline.Later(st.Since, said.Since), timeline.Earliest(st.Until, said.Until)
 	return st, true
@@ -42,12 +42,12 @@ func (t *sleepTimes) at(now time.Time) (st timeline.State, says bool) {
 
 // claimed is a result of sleepTimes.at.
 type claimed struct {
-	state timeline.State
+	state timeline.Span
 	says  bool
 }
 
 // at returns the state that the schedule claims at an instant, as sleepTimes.at does.
-func (s *schedule) at(now time.Time) (st timeline.State, says bool) {
+func (s *schedule) at(now time.Time) (st timeline.Span, says bool) {
 	c := s.claims.At(now, func(now time.Time) (c claimed) {
 		c.state, c.says = s.times.at(now)
 		return c

@@ -33,7 +33,7 @@ func (m *learner) advise(seen policy.Seen, r tune.Recommendation) *workload.Advi
 		}
 	}
 	if m.horizontal(seen) && !r.Unbound {
-		m.adviseGovernor(a, seen.Governor, r.Targets)
+		m.adviseAutoscaler(a, seen.Autoscaler, r.Targets)
 	}
 	if last := m.last(); m.AmountsSince.IsZero() || !last.SameAmounts(a) {
 		m.AmountsSince = seen.Now
@@ -57,8 +57,8 @@ func (m *learner) inPlace(pods policy.SeenPods) bool {
 	return pods.Able && m.rules.apply != v1alpha1.ApplyRollOut && m.rules.apply != v1alpha1.ApplyOnCreate && !m.Template
 }
 
-// adviseGovernor adds the advice for an autoscaler. An autoscaler that may go to zero keeps its minimum.
-func (m *learner) adviseGovernor(a *workload.Advice, g *policy.SeenGovernor, targets []tune.Target) {
+// adviseAutoscaler adds the advice for an autoscaler. An autoscaler that may go to zero keeps its minimum.
+func (m *learner) adviseAutoscaler(a *workload.Advice, g *policy.SeenAutoscaler, targets []tune.Target) {
 	if !leavesMin(g) {
 		a.Min = ptr.To(int64(m.Setting.Min))
 	}
@@ -81,7 +81,7 @@ func (m *learner) adviseGovernor(a *workload.Advice, g *policy.SeenGovernor, tar
 }
 
 // leavesMin reports whether the minimum of an autoscaler is not changed, because its owner lets the autoscaler go to zero.
-func leavesMin(g *policy.SeenGovernor) bool {
+func leavesMin(g *policy.SeenAutoscaler) bool {
 	return g != nil && g.Bounds.Min != nil && *g.Bounds.Min <= 0
 }
 
@@ -104,9 +104,9 @@ func (m *learner) report(seen policy.Seen, spec tune.Spec, r tune.Recommendation
 		st.Containers = append(st.Containers, m.reportContainer(name))
 	}
 	st.NewPods, st.TakenBack = m.withBoost(m.newPods(), seen), m.takenBack()
-	st.Autoscaler = m.reportGovernor(seen, spec)
+	st.Autoscaler = m.reportAutoscaler(seen, spec)
 	hours := m.tuner.Hours(spec, seen.Now, m.Setting.Requests[m.Scaled].CPU)
-	if leavesMin(seen.Governor) {
+	if leavesMin(seen.Autoscaler) {
 		hours = nil
 	}
 	for _, n := range hours {
@@ -166,7 +166,7 @@ func (m *learner) why(name string, of workload.Resource, reason string) string {
 	return reason
 }
 
-func (m *learner) reportGovernor(seen policy.Seen, spec tune.Spec) *v1alpha1.RecommendedAutoscaler {
+func (m *learner) reportAutoscaler(seen policy.Seen, spec tune.Spec) *v1alpha1.RecommendedAutoscaler {
 	a := &v1alpha1.RecommendedAutoscaler{
 		Min: v1alpha1.RecommendedNumber{Recommended: int32(m.Setting.Min), Reason: m.Reasons["min"]},
 		Max: v1alpha1.RecommendedNumber{Recommended: int32(m.Setting.Max), Reason: "spec.replicas.max"},
@@ -179,7 +179,7 @@ func (m *learner) reportGovernor(seen policy.Seen, spec tune.Spec) *v1alpha1.Rec
 	if m.Setting.Utilisation > 0 {
 		a.Utilisation = &v1alpha1.RecommendedNumber{Recommended: int32(m.Setting.Utilisation), Reason: m.Reasons["utilisation"]}
 	}
-	g := seen.Governor
+	g := seen.Autoscaler
 	switch {
 	case g == nil:
 		a.Min.Reason = fmt.Sprintf("no autoscaler governs it: its %s stay", workload.Count(spec.Bounds.Min, "replica"))

@@ -24,7 +24,7 @@ func TestScaledRequestIsBoundedBySpecAndLargestNode(t *testing.T) {
 		{"max of the spec, above a node", `{resources: [{max: {cpu: "20"}}]}`, 16_000, 16_000, "the largest node"},
 	} {
 		m := learnerOf(t, tc.spec)
-		m.Own, m.Scaled = map[string]tune.Request{"app": {CPU: 1000, Memory: 1 << 30}}, "app"
+		m.Own, m.Scaled = map[string]tune.Requests{"app": {CPU: 1000, Memory: 1 << 30}}, "app"
 		b := m.spec(policy.Seen{Replicas: 3, Node: workload.Requests{MilliCPU: tc.node}}).Bounds
 		if b.MaxRequest != tc.want || b.MaxBy != tc.by {
 			t.Errorf("%s: %d by %s, want %d by %s", tc.reason, b.MaxRequest, b.MaxBy, tc.want, tc.by)

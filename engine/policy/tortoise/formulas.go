@@ -8,8 +8,8 @@ import (
 )
 
 // original returns the rules for the profile Tortoise, for the given containers.
-func (r *rules) original(containers map[string]tune.Request) mercari.Rules {
-	out := mercari.Rules{Least: map[string]tune.Request{}, Most: map[string]tune.Request{}, Cooldown: r.cooldown}
+func (r *rules) original(containers map[string]tune.Requests) mercari.Rules {
+	out := mercari.Rules{Least: map[string]tune.Requests{}, Most: map[string]tune.Requests{}, Cooldown: r.cooldown}
 	for _, n := range []struct {
 		in *int
 		to *int
@@ -39,7 +39,7 @@ func (m *learner) original() mercari.Rules {
 	out := m.rules.original(m.Own)
 	for name := range m.Own {
 		given := m.rules.of(name).given
-		most := tune.Request{CPU: cmp.Or(given.Max.CPU, tune.Unbounded), Memory: cmp.Or(given.Max.Memory, tune.Unbounded)}
+		most := tune.Requests{CPU: cmp.Or(given.Max.CPU, tune.Unbounded), Memory: cmp.Or(given.Max.Memory, tune.Unbounded)}
 		left := m.narrowed(name, tune.Limits{Min: given.Min, Max: most})
 		if left.Max.CPU == tune.Unbounded {
 			left.Max.CPU = 0

@@ -87,7 +87,7 @@ func TestRequestsInPlaceAreAmountsOfTheirOwn(t *testing.T) {
 
 // TestSettingsOfRuntimes checks that environment variables are set only if the spec asks for them (fault 10).
 func TestSettingsOfRuntimes(t *testing.T) {
-	m := &learner{rules: &rules{mode: v1alpha1.TortoiseAuto}, memory: memory{Own: map[string]tune.Request{"side": {}, "main": {}}}}
+	m := &learner{rules: &rules{mode: v1alpha1.TortoiseAuto}, memory: memory{Own: map[string]tune.Requests{"side": {}, "main": {}}}}
 	if got := m.newPods(); got != nil {
 		t.Errorf("nobody asks for them: %v", got)
 	}

@@ -30,7 +30,7 @@ const keptVersion = 2
 type kept struct {
 	Version int
 	Memory  memory
-	State   tune.State
+	State   tune.Progress
 	Usage   []byte
 	// Original is the learnt state if the profile is Tortoise. State and Usage are then empty. Nil: another profile.
 	Original *mercari.Kept `json:",omitempty"`
@@ -160,7 +160,7 @@ const maxUtilisation = 1_000_000
 func (m *learner) bound() {
 	for name, r := range m.Setting.Requests {
 		l, own := m.rules.of(name).limits, m.Own[name]
-		m.Setting.Requests[name] = tune.Request{
+		m.Setting.Requests[name] = tune.Requests{
 			CPU:    min(max(r.CPU, min(l.Min.CPU, own.CPU)), max(l.Max.CPU, own.CPU)),
 			Memory: min(max(r.Memory, min(l.Min.Memory, own.Memory)), max(l.Max.Memory, own.Memory)),
 		}

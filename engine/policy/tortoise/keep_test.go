@@ -17,21 +17,21 @@ import (
 // refused. Numbers beyond the bounds of the spec and the owner's numbers are limited.
 func TestForgedCheckpointCannotControlATarget(t *testing.T) {
 	m := learnerOf(t, `{resources: [{container: app, min: {cpu: 500m, memory: 100Mi}, max: {cpu: "2", memory: 1Gi}}]}`)
-	m.Own = map[string]tune.Request{"app": {CPU: 3000, Memory: 64 << 20}}
+	m.Own = map[string]tune.Requests{"app": {CPU: 3000, Memory: 64 << 20}}
 	restore := func(edit func(k *kept)) (*learner, error) {
 		k := kept{Version: keptVersion, Memory: m.memory, Usage: tune.New().Usage.Marshal()}
-		k.Memory.Setting.Requests = map[string]tune.Request{"app": {CPU: 700, Memory: 200 << 20}}
+		k.Memory.Setting.Requests = map[string]tune.Requests{"app": {CPU: 700, Memory: 200 << 20}}
 		edit(&k)
 		return newLearner(m.rules, pack(k))
 	}
 	request := func(cpu, memory int64) func(*kept) {
-		return func(k *kept) { k.Memory.Setting.Requests["app"] = tune.Request{CPU: cpu, Memory: memory} }
+		return func(k *kept) { k.Memory.Setting.Requests["app"] = tune.Requests{CPU: cpu, Memory: memory} }
 	}
-	for what, tc := range map[string]struct{ has, want tune.Request }{
-		"as it was":                   {tune.Request{CPU: 700, Memory: 200 << 20}, tune.Request{CPU: 700, Memory: 200 << 20}},
-		"on the way from its owner's": {tune.Request{CPU: 2900, Memory: 70 << 20}, tune.Request{CPU: 2900, Memory: 70 << 20}},
-		"above what either says":      {tune.Request{CPU: 9000, Memory: 2 << 30}, tune.Request{CPU: 3000, Memory: 1 << 30}},
-		"below what either says":      {tune.Request{CPU: 0, Memory: 1}, tune.Request{CPU: 500, Memory: 64 << 20}},
+	for what, tc := range map[string]struct{ has, want tune.Requests }{
+		"as it was":                   {tune.Requests{CPU: 700, Memory: 200 << 20}, tune.Requests{CPU: 700, Memory: 200 << 20}},
+		"on the way from its owner's": {tune.Requests{CPU: 2900, Memory: 70 << 20}, tune.Requests{CPU: 2900, Memory: 70 << 20}},
+		"above what either says":      {tune.Requests{CPU: 9000, Memory: 2 << 30}, tune.Requests{CPU: 3000, Memory: 1 << 30}},
+		"below what either says":      {tune.Requests{CPU: 0, Memory: 1}, tune.Requests{CPU: 500, Memory: 64 << 20}},
 	} {
 		got, err := restore(request(tc.has.CPU, tc.has.Memory))
 		if err != nil || got.Setting.Requests["app"] != tc.want {
@@ -79,8 +79,10 @@ func TestNumbersAtTheirLimits(t *testing.T) {
 		"the largest target":     func(k *kept) { k.State.Aim.Target = maxUtilisation },
 		"the largest aim":        func(k *kept) { k.State.Aim.Request = most },
 		"starts from 0 to a day": func(k *kept) { k.State.Starts = []time.Duration{0, time.Minute, 24 * time.Hour} },
-		"the largest requests":   func(k *kept) { k.Memory.Setting.Requests = map[string]tune.Request{"app": {CPU: most, Memory: most}} },
-		"no requests":            func(k *kept) { k.Memory.Setting.Requests = map[string]tune.Request{"app": {}} },
+		"the largest requests": func(k *kept) {
+			k.Memory.Setting.Requests = map[string]tune.Requests{"app": {CPU: most, Memory: most}}
+		},
+		"no requests": func(k *kept) { k.Memory.Setting.Requests = map[string]tune.Requests{"app": {}} },
 	} {
 		k := kept{Version: keptVersion, Memory: m.memory, Usage: tune.New().Usage.Marshal()}
 		edit(&k)

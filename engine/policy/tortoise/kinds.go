@@ -8,7 +8,7 @@ import (
 )
 
 // Kinds returns the rows of tortoises in the table of policy kinds.
-func Kinds() []policy.Kind {
+func Kinds() []policy.Row {
 	return policy.Pair(KindName, "tortoises", "ftt",
 		policy.NewKind[v1alpha1.Tortoise, v1alpha1.TortoiseList](Compile, func(t *v1alpha1.Tortoise) policy.Meta {
 			p := parts(t.Spec.Target, t.Spec.Target.Kinds, t.Spec.TortoiseRules, &t.Status)
@@ -33,7 +33,7 @@ func parts(target any, refs []v1alpha1.KindRef, rules v1alpha1.TortoiseRules, st
 		asks := []any{target, rules.Resources, rules.Replicas, rules.Profile}
 		return append(all,
 			policy.Right{Verb: "patch", Field: "spec.target.kinds", Asks: asks},
-			policy.Right{Verb: "patch", Governors: true, Field: "spec.mode", Asks: asks},
+			policy.Right{Verb: "patch", Autoscalers: true, Field: "spec.mode", Asks: asks},
 		)
 	}}
 }

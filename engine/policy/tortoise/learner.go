@@ -31,7 +31,7 @@ const anyStep = 1e6
 // memory is the state of a learner besides the state of its tuner.
 type memory struct {
 	// Own are the owner's requests at the last decision. Setting is the last recommendation.
-	Own     map[string]tune.Request
+	Own     map[string]tune.Requests
 	Setting tune.Setting
 	// Off is true if the recommendation was not carried out.
 	Off bool
@@ -47,9 +47,9 @@ type memory struct {
 	// Reasons are the newest reasons by subject.
 	Reasons map[string]string
 	// Limited has the owner's limits of containers; zero: none.
-	Limited map[string]tune.Request
+	Limited map[string]tune.Requests
 	// Proven are the requests that all pods had when the target last settled; nil: not seen yet.
-	Proven map[string]tune.Request
+	Proven map[string]tune.Requests
 	// Refused are the roll-outs that were taken back.
 	Refused []refused
 }
@@ -106,7 +106,7 @@ func (m *learner) Decide(seen policy.Seen) policy.Found {
 	r := m.tuner.Decide(spec, tune.Observed{
 		Now: seen.Now, Since: seen.Since, Setting: m.Setting, Replicas: seen.Replicas, Ready: ready, Requested: requested, Started: seen.Started,
 		Stuck:  seen.Stuck,
-		Behind: m.isBehind(seen.Largest), Changed: m.edited, Own: m.Own, Attached: seen.Governor != nil, Targets: targetsOf(seen.Governor),
+		Behind: m.isBehind(seen.Largest), Changed: m.edited, Own: m.Own, Attached: seen.Autoscaler != nil, Targets: targetsOf(seen.Autoscaler),
 		Vertical: m.vertical(seen), Busy: seen.Busy,
 	})
 	m.edited = false
@@ -129,15 +129,15 @@ func (m *learner) follow(seen policy.Seen) {
 	if m.Reasons == nil {
 		m.Reasons = map[string]string{}
 	}
-	own, limited := map[string]tune.Request{}, map[string]tune.Request{}
+	own, limited := map[string]tune.Requests{}, map[string]tune.Requests{}
 	for _, a := range seen.Own {
-		limited[a.Component] = tune.Request{CPU: a.Limits.MilliCPU, Memory: a.Limits.MemoryBytes}
+		limited[a.Component] = tune.Requests{CPU: a.Limits.MilliCPU, Memory: a.Limits.MemoryBytes}
 		if a.Requests != (workload.Requests{}) {
-			own[a.Component] = tune.Request{CPU: a.Requests.MilliCPU, Memory: a.Requests.MemoryBytes}
+			own[a.Component] = tune.Requests{CPU: a.Requests.MilliCPU, Memory: a.Requests.MemoryBytes}
 		}
 	}
 	if m.Setting.Requests == nil {
-		m.Setting.Requests = map[string]tune.Request{}
+		m.Setting.Requests = map[string]tune.Requests{}
 	}
 	if off := isOff(m.rules.mode); off != m.Off {
 		// A recommendation that was not carried out is not in place, so steps begin from the present values.
@@ -151,7 +151,7 @@ func (m *learner) follow(seen policy.Seen) {
 			anew = append(anew, name)
 		}
 	}
-	maps.DeleteFunc(m.Setting.Requests, func(name string, _ tune.Request) bool { _, has := own[name]; return !has })
+	maps.DeleteFunc(m.Setting.Requests, func(name string, _ tune.Requests) bool { _, has := own[name]; return !has })
 	if !maps.Equal(m.Own, own) || !maps.Equal(m.Limited, limited) {
 		m.Proven, m.Refused = nil, nil // they belonged to another template
 	}
@@ -162,7 +162,7 @@ func (m *learner) follow(seen policy.Seen) {
 	// If a clock was ahead, a stored time is in the future. The present requests would count as new until this time.
 	tune.NotAfter(seen.Now, &m.AmountsSince, &m.BoundsSince)
 	m.others = m.othersAmong(seen)
-	if g := seen.Governor; g == nil {
+	if g := seen.Autoscaler; g == nil {
 		m.Setting.Min, m.Setting.Max, m.Setting.Utilisation = seen.Replicas, seen.Replicas, 0
 	} else if m.BoundsSince.IsZero() {
 		m.Setting.Min, m.Setting.Max = ownBounds(g, seen.Replicas)
@@ -210,7 +210,7 @@ func (m *learner) scaledAmong(seen policy.Seen) string {
 			return c.name
 		}
 	}
-	if g := seen.Governor; g != nil {
+	if g := seen.Autoscaler; g != nil {
 		for _, u := range g.Utilisation {
 			if u.Resource == workload.CPU && u.Container != "" && m.Own[u.Container].CPU > 0 {
 				return u.Container
@@ -232,7 +232,7 @@ func (m *learner) scaledAmong(seen policy.Seen) string {
 // horizontal reports whether replicas are tuned: the target has an autoscaler, and the spec does not exclude it.
 func (m *learner) horizontal(seen policy.Seen) bool {
 	how := m.rules.of(m.Scaled).cpu
-	return seen.Governor != nil && (how == "" || how == v1alpha1.ScaleHorizontal)
+	return seen.Autoscaler != nil && (how == "" || how == v1alpha1.ScaleHorizontal)
 }
 
 // spec returns the input of the tuner.
@@ -244,8 +244,8 @@ func (m *learner) spec(seen policy.Seen) tune.Spec {
 		spec.Guard.Down, spec.Guard.Up = 1, anyStep // a recommendation that is not carried out shows its final value
 	}
 	if m.horizontal(seen) {
-		least, greatest := ownBounds(seen.Governor, seen.Replicas)
-		spec.Owner = tune.Owner{Request: m.Own[m.Scaled].CPU, Target: utilisationOf(seen.Governor, m.Scaled), Min: least}
+		least, greatest := ownBounds(seen.Autoscaler, seen.Replicas)
+		spec.Owner = tune.Owner{Request: m.Own[m.Scaled].CPU, Target: utilisationOf(seen.Autoscaler, m.Scaled), Min: least}
 		spec.Bounds.Min, spec.Bounds.Max, spec.Bounds.PreferredMax = r.replicaBounds(least, greatest)
 	} else {
 		n := max(seen.Replicas, 1)
@@ -278,7 +278,7 @@ func (m *learner) spec(seen policy.Seen) tune.Spec {
 // shrinks. If the spec sets the maximum, or the bounds do not change, the request does not shrink below the value that
 // this total needs.
 func (m *learner) keepReach(seen policy.Seen, spec *tune.Spec) {
-	g := seen.Governor
+	g := seen.Autoscaler
 	if g == nil {
 		return
 	}
@@ -341,7 +341,7 @@ const mostReplicas = math.MaxInt32
 
 // ownBounds returns the owner's minimum and maximum of an autoscaler. A missing minimum is 1. A missing maximum is the
 // given number of replicas, and at least 1.
-func ownBounds(g *policy.SeenGovernor, replicas int) (least, greatest int) {
+func ownBounds(g *policy.SeenAutoscaler, replicas int) (least, greatest int) {
 	least, greatest = 1, max(replicas, 1)
 	if g.Bounds.Min != nil {
 		least = int(min(*g.Bounds.Min, mostReplicas))
@@ -353,7 +353,7 @@ func ownBounds(g *policy.SeenGovernor, replicas int) (least, greatest int) {
 }
 
 // targetsOf returns the target utilisations of an autoscaler.
-func targetsOf(g *policy.SeenGovernor) []tune.Target {
+func targetsOf(g *policy.SeenAutoscaler) []tune.Target {
 	if g == nil {
 		return nil
 	}
@@ -366,7 +366,7 @@ func targetsOf(g *policy.SeenGovernor) []tune.Target {
 
 // utilisationOf returns the target utilisation for the CPU of a container, or of whole pods; 0: the autoscaler has
 // neither.
-func utilisationOf(g *policy.SeenGovernor, container string) int {
+func utilisationOf(g *policy.SeenAutoscaler, container string) int {
 	for _, u := range g.Utilisation {
 		if u.Resource == workload.CPU && (u.Container == container || u.Container == "") {
 			return int(u.Percent)

@@ -27,14 +27,14 @@ func learnerOf(t *testing.T, text string) *learner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Own = map[string]tune.Request{"app": {CPU: 1000, Memory: 100}, "big": {CPU: 2000, Memory: 200}, "bare": {}}
-	m.Setting.Requests = map[string]tune.Request{"app": {CPU: 700, Memory: 90}, "big": {CPU: 2100, Memory: 150}, "bare": {}}
+	m.Own = map[string]tune.Requests{"app": {CPU: 1000, Memory: 100}, "big": {CPU: 2000, Memory: 200}, "bare": {}}
+	m.Setting.Requests = map[string]tune.Requests{"app": {CPU: 700, Memory: 90}, "big": {CPU: 2100, Memory: 150}, "bare": {}}
 	m.Reasons = map[string]string{}
 	return m
 }
 
-func governor(utilisation ...workload.Utilisation) *policy.SeenGovernor {
-	return &policy.SeenGovernor{Ref: workload.Ref{Namespace: "shop", Name: "web"}, Utilisation: utilisation}
+func autoscaler(utilisation ...workload.Utilisation) *policy.SeenAutoscaler {
+	return &policy.SeenAutoscaler{Ref: workload.Ref{Namespace: "shop", Name: "web"}, Utilisation: utilisation}
 }
 
 func cpuOf(container string, percent int64) workload.Utilisation {
@@ -49,28 +49,28 @@ func TestWhichIsScaled(t *testing.T) {
 	memory := workload.Utilisation{Resource: workload.Memory, Container: "app", Percent: 60}
 	for _, tc := range []struct {
 		reason, spec, was string
-		governor          *policy.SeenGovernor
+		autoscaler        *policy.SeenAutoscaler
 		want              string
 	}{
-		{"the spec", fmt.Sprintf(horizontal, "app"), "big", governor(cpuOf("big", 50)), "app"},
+		{"the spec", fmt.Sprintf(horizontal, "app"), "big", autoscaler(cpuOf("big", 50)), "app"},
 		{"the spec names one without a request", fmt.Sprintf(horizontal, "bare"), "", nil, "big"},
 		{"the spec names all", fmt.Sprintf(horizontal, `"*"`), "", nil, "big"},
 		{"the spec has another Vertical", `{resources: [{container: app, cpu: Vertical}]}`, "", nil, "big"},
-		{"the autoscaler", `{}`, "big", governor(cpuOf("app", 50)), "app"},
-		{"the autoscaler looks at one without a request", `{}`, "", governor(cpuOf("bare", 50)), "big"},
-		{"the autoscaler looks at whole pods", `{}`, "app", governor(cpuOf("", 50)), "app"},
-		{"the autoscaler looks at memory", `{}`, "", governor(memory), "big"},
+		{"the autoscaler", `{}`, "big", autoscaler(cpuOf("app", 50)), "app"},
+		{"the autoscaler looks at one without a request", `{}`, "", autoscaler(cpuOf("bare", 50)), "big"},
+		{"the autoscaler looks at whole pods", `{}`, "app", autoscaler(cpuOf("", 50)), "app"},
+		{"the autoscaler looks at memory", `{}`, "", autoscaler(memory), "big"},
 		{"it was", `{}`, "app", nil, "app"},
 		{"it was one that has no request any more", `{}`, "bare", nil, "big"},
 	} {
 		m := learnerOf(t, tc.spec)
 		m.Scaled = tc.was
-		if got := m.scaledAmong(policy.Seen{Governor: tc.governor}); got != tc.want {
+		if got := m.scaledAmong(policy.Seen{Autoscaler: tc.autoscaler}); got != tc.want {
 			t.Errorf("%s: %s is scaled, want %s", tc.reason, got, tc.want)
 		}
 	}
 	m := learnerOf(t, `{}`)
-	m.Own = map[string]tune.Request{"b": {CPU: 5}, "a": {CPU: 5}, "c": {CPU: 5}}
+	m.Own = map[string]tune.Requests{"b": {CPU: 5}, "a": {CPU: 5}, "c": {CPU: 5}}
 	if got := m.scaledAmong(policy.Seen{}); got != "a" {
 		t.Errorf("of several that request as much %s is scaled", got)
 	}
@@ -83,7 +83,7 @@ func TestWhenReplicasAreTuned(t *testing.T) {
 	for how, want := range map[string]bool{"": true, "cpu: Horizontal": true, "cpu: Vertical": false, `cpu: "Off"`: false} {
 		m := learnerOf(t, `{resources: [{container: app, `+how+`}]}`)
 		m.Scaled = "app"
-		if got := m.horizontal(policy.Seen{Governor: governor()}); got != want {
+		if got := m.horizontal(policy.Seen{Autoscaler: autoscaler()}); got != want {
 			t.Errorf("with %q replicas are tuned: %t", how, got)
 		}
 		if m.horizontal(policy.Seen{}) {
@@ -107,13 +107,13 @@ func TestOnlyRequestsSetByTheOwnerAreTuned(t *testing.T) {
 // for
 // memory does not count.
 func TestTheTargetOfAContainer(t *testing.T) {
-	g := governor(workload.Utilisation{Resource: workload.Memory, Percent: 60}, cpuOf("proxy", 40), cpuOf("app", 50))
+	g := autoscaler(workload.Utilisation{Resource: workload.Memory, Percent: 60}, cpuOf("proxy", 40), cpuOf("app", 50))
 	for name, want := range map[string]int{"app": 50, "proxy": 40, "other": 0} {
 		if got := utilisationOf(g, name); got != want {
 			t.Errorf("%s: %d", name, got)
 		}
 	}
-	if got := utilisationOf(governor(cpuOf("", 70)), "app"); got != 70 {
+	if got := utilisationOf(autoscaler(cpuOf("", 70)), "app"); got != 70 {
 		t.Errorf("that of whole pods is %d", got)
 	}
 }
@@ -175,7 +175,7 @@ func TestAdviceForAnAutoscalerHasBoundsAndMetricTargets(t *testing.T) {
 		m := learnerOf(t, `{}`)
 		m.Scaled, m.Setting.Min, m.Setting.Max, m.Setting.Utilisation = "app", 4, 9, tc.utilisation
 		var a workload.Advice
-		m.adviseGovernor(&a, governor(metrics...), tc.targets)
+		m.adviseAutoscaler(&a, autoscaler(metrics...), tc.targets)
 		if len(a.Targets) != len(tc.want) || *a.Min != 4 || *a.Max != 9 {
 			t.Errorf("%s: %d to %d, targets %v", tc.reason, *a.Min, *a.Max, a.Targets)
 		}
@@ -187,10 +187,10 @@ func TestAdviceForAnAutoscalerHasBoundsAndMetricTargets(t *testing.T) {
 	}
 	for least, want := range map[int64]bool{0: false, 1: true} {
 		m := learnerOf(t, `{}`)
-		g := governor()
+		g := autoscaler()
 		g.Bounds.Min = ptr.To(least)
 		var a workload.Advice
-		if m.adviseGovernor(&a, g, nil); (a.Min != nil) != want {
+		if m.adviseAutoscaler(&a, g, nil); (a.Min != nil) != want {
 			t.Errorf("of a minimum of %d it asks for %v", least, a.Min)
 		}
 	}
@@ -229,18 +229,18 @@ func TestReportOfAnAutoscalerHasMaximumReasonAndCPUTarget(t *testing.T) {
 	for spec, want := range map[string]string{`{}`: "what the owner has", `{replicas: {max: 9}}`: "spec.replicas.max"} {
 		m := learnerOf(t, spec)
 		m.Scaled, m.Setting.Utilisation = "app", 66
-		a := m.reportGovernor(policy.Seen{Governor: governor(cpuOf("app", 50))}, tune.Spec{})
+		a := m.reportAutoscaler(policy.Seen{Autoscaler: autoscaler(cpuOf("app", 50))}, tune.Spec{})
 		if a.Max.Reason != want || a.Utilisation == nil || a.Utilisation.Recommended != 66 || *a.Utilisation.Own != 50 {
 			t.Errorf("%s: %+v", spec, a)
 		}
 		m.Reasons["max"] = "by hand"
 		m.Setting.Utilisation = 0
-		if a := m.reportGovernor(policy.Seen{Governor: governor(cpuOf("app", 50))}, tune.Spec{}); a.Max.Reason != "by hand" ||
+		if a := m.reportAutoscaler(policy.Seen{Autoscaler: autoscaler(cpuOf("app", 50))}, tune.Spec{}); a.Max.Reason != "by hand" ||
 			a.Utilisation != nil {
 			t.Errorf("%s without a target: %+v", spec, a)
 		}
 		m.Setting.Utilisation = 66
-		if a := m.reportGovernor(policy.Seen{Governor: governor()}, tune.Spec{}); a.Utilisation != nil {
+		if a := m.reportAutoscaler(policy.Seen{Autoscaler: autoscaler()}, tune.Spec{}); a.Utilisation != nil {
 			t.Errorf("%s: an autoscaler without a metric has the target %+v", spec, a.Utilisation)
 		}
 	}
@@ -250,9 +250,9 @@ func TestReportOfAnAutoscalerHasMaximumReasonAndCPUTarget(t *testing.T) {
 func TestBoundsStayWhereCPUIsNotHorizontal(t *testing.T) {
 	m := learnerOf(t, `{resources: [{container: app, cpu: Vertical}]}`)
 	m.Scaled, m.Setting.Min, m.Setting.Max, m.Setting.Utilisation = "app", 2, 4, 66
-	g := governor(cpuOf("app", 50))
+	g := autoscaler(cpuOf("app", 50))
 	g.Bounds = workload.Bounds{Min: ptr.To(int64(3)), Max: ptr.To(int64(8))}
-	a := m.reportGovernor(policy.Seen{Replicas: 5, Governor: g}, tune.Spec{})
+	a := m.reportAutoscaler(policy.Seen{Replicas: 5, Autoscaler: g}, tune.Spec{})
 	if a.Min.Recommended != 3 || a.Max.Recommended != 8 || a.Utilisation != nil || a.Min.Reason != "the CPU of app is Vertical: bounds stay" {
 		t.Errorf("it tells %+v", a)
 	}
@@ -347,7 +347,7 @@ func TestWhetherPodsAreBehind(t *testing.T) {
 func TestExplicitLimitsAndOffKeepTheOwnersValue(t *testing.T) {
 	const mib = 1 << 20
 	given := `{resources: [{container: app, min: {cpu: 600m, memory: 512Mi}, max: {cpu: "2", memory: 2Gi}%s}]}`
-	own := tune.Request{CPU: 1000, Memory: 256 * mib}
+	own := tune.Requests{CPU: 1000, Memory: 256 * mib}
 	held := tune.Limits{Min: own, Max: own}
 	for _, tc := range []struct {
 		reason, spec string
@@ -356,20 +356,20 @@ func TestExplicitLimitsAndOffKeepTheOwnersValue(t *testing.T) {
 		least, most  int64
 	}{
 		{"nothing is given", `{}`, "", tune.DefaultLimits, 50, tune.Unbounded},
-		{"all is given", fmt.Sprintf(given, ""), "", tune.Limits{Min: tune.Request{CPU: 600, Memory: 512 * mib},
-			Max:   tune.Request{CPU: 2000, Memory: 2048 * mib},
-			Floor: tune.Request{CPU: 600, Memory: 512 * mib}}, 600, 2000},
+		{"all is given", fmt.Sprintf(given, ""), "", tune.Limits{Min: tune.Requests{CPU: 600, Memory: 512 * mib},
+			Max:   tune.Requests{CPU: 2000, Memory: 2048 * mib},
+			Floor: tune.Requests{CPU: 600, Memory: 512 * mib}}, 600, 2000},
 		{"both are Off", fmt.Sprintf(given, `, cpu: "Off", memory: "Off"`), "", held, 1000, 1000},
 		{"CPU is Off, and nothing is given", `{resources: [{container: app, cpu: "Off"}]}`, "",
-			tune.Limits{Min: tune.Request{CPU: 1000, Memory: 50 * mib},
-				Max: tune.Request{CPU: 1000, Memory: tune.Unbounded}}, 1000, 1000},
-		{"others change its CPU", fmt.Sprintf(given, ""), workload.CPU, tune.Limits{Min: tune.Request{CPU: 1000, Memory: 512 * mib},
-			Max: tune.Request{CPU: 1000, Memory: 2048 * mib}, Floor: tune.Request{Memory: 512 * mib}}, 1000, 1000},
-		{"others change its memory", fmt.Sprintf(given, ""), workload.Memory, tune.Limits{Min: tune.Request{CPU: 600, Memory: own.Memory},
-			Max: tune.Request{CPU: 2000, Memory: own.Memory}, Floor: tune.Request{CPU: 600}}, 600, 2000},
+			tune.Limits{Min: tune.Requests{CPU: 1000, Memory: 50 * mib},
+				Max: tune.Requests{CPU: 1000, Memory: tune.Unbounded}}, 1000, 1000},
+		{"others change its CPU", fmt.Sprintf(given, ""), workload.CPU, tune.Limits{Min: tune.Requests{CPU: 1000, Memory: 512 * mib},
+			Max: tune.Requests{CPU: 1000, Memory: 2048 * mib}, Floor: tune.Requests{Memory: 512 * mib}}, 1000, 1000},
+		{"others change its memory", fmt.Sprintf(given, ""), workload.Memory, tune.Limits{Min: tune.Requests{CPU: 600, Memory: own.Memory},
+			Max: tune.Requests{CPU: 2000, Memory: own.Memory}, Floor: tune.Requests{CPU: 600}}, 600, 2000},
 	} {
 		m := learnerOf(t, tc.spec)
-		m.Own, m.Scaled, m.others = map[string]tune.Request{"app": own}, "app", map[workload.Amount]string{request("app", tc.other): "vpa"}
+		m.Own, m.Scaled, m.others = map[string]tune.Requests{"app": own}, "app", map[workload.Amount]string{request("app", tc.other): "vpa"}
 		spec := m.spec(policy.Seen{Replicas: 3})
 		if diff := cmp.Diff(map[string]tune.Limits{"app": tc.want}, spec.Limits); diff != "" {
 			t.Errorf("%s: %s", tc.reason, diff)

@@ -11,8 +11,8 @@ import (
 // TestNoLimitOfOurOwn checks that requests have no maximum except the one that the spec gives.
 func TestNoLimitOfOurOwn(t *testing.T) {
 	const gib = 1 << 30
-	own := tune.Request{CPU: 20_000, Memory: 20 * gib}
-	for spec, want := range map[string]tune.Request{
+	own := tune.Requests{CPU: 20_000, Memory: 20 * gib}
+	for spec, want := range map[string]tune.Requests{
 		`{}`: {CPU: tune.Unbounded, Memory: tune.Unbounded},
 		`{resources: [{container: app, max: {cpu: "2", memory: 2Gi}}]}`: {CPU: 2000, Memory: 2 * gib},
 		`{resources: [{container: app, max: {cpu: "2"}}]}`:              {CPU: 2000, Memory: tune.Unbounded},
@@ -32,8 +32,8 @@ func TestLimitsOfTheOwnerThatStay(t *testing.T) {
 	const gib = 1 << 30
 	for _, profile := range []string{"Balanced", "Tortoise"} {
 		m := learnerOf(t, `{profile: `+profile+`, vertical: {limits: Keep}, resources: [{container: app, max: {cpu: "4", memory: 1Gi}}]}`)
-		m.Scaled, m.Limited = "app", map[string]tune.Request{"app": {CPU: 2000, Memory: 2 * gib}}
-		want := tune.Request{CPU: 2000, Memory: gib}
+		m.Scaled, m.Limited = "app", map[string]tune.Requests{"app": {CPU: 2000, Memory: 2 * gib}}
+		want := tune.Requests{CPU: 2000, Memory: gib}
 		if got := m.limitsOf("app").Max; got != want {
 			t.Errorf("%s: the most is %+v, want %+v", profile, got, want)
 		}
@@ -46,7 +46,7 @@ func TestLimitsOfTheOwnerThatStay(t *testing.T) {
 		if got := m.reportContainer("app").Memory.Reason; !strings.HasSuffix(got, "; its limit stays 2Gi (vertical.limits is Keep)") {
 			t.Errorf("%s: %s", profile, got)
 		}
-		if got := m.original().Most["big"]; got != (tune.Request{}) {
+		if got := m.original().Most["big"]; got != (tune.Requests{}) {
 			t.Errorf("%s: of a container without limits the formulas are told %+v", profile, got)
 		}
 	}

@@ -59,7 +59,7 @@ func TestAdviceBecomesClaimsUnlessOff(t *testing.T) {
 		if diff := cmp.Diff(tc.classes, classes); diff != "" {
 			t.Errorf("%s: %s", tc.reason, diff)
 		}
-		if len(d.Intents) == 2 && (d.Intents[0].ForGovernors || !d.Intents[1].ForGovernors) {
+		if len(d.Intents) == 2 && (d.Intents[0].ForAutoscalers || !d.Intents[1].ForAutoscalers) {
 			t.Errorf("%s: %+v", tc.reason, d.Intents)
 		}
 		if !strings.Contains(trace.String()+"\n", tc.says) {
@@ -77,7 +77,7 @@ func TestOnlyAnActingTortoiseNeedsRights(t *testing.T) {
 		t.Errorf("Off takes %+v", rights)
 	}
 	rights := row.RightsOf(read(t, `{mode: Auto}`))
-	if len(rights) != 2 || rights[0].Verb != "patch" || rights[0].Governors || rights[1].Verb != "patch" || !rights[1].Governors {
+	if len(rights) != 2 || rights[0].Verb != "patch" || rights[0].Autoscalers || rights[1].Verb != "patch" || !rights[1].Autoscalers {
 		t.Errorf("Auto takes %+v", rights)
 	}
 }
@@ -135,10 +135,10 @@ func TestTheClusterTwin(t *testing.T) {
 		t.Errorf("the status is %+v", obj.Status)
 	}
 	r := p.Reporter
-	if r.Condition() != v1alpha1.ConditionActive || r.AppliedLimit() != 0 || r.FillStatus(obj, time.Time{}, policy.State{}, nil) != "Auto" {
-		t.Errorf("it reports %s, %d targets and %q", r.Condition(), r.AppliedLimit(), r.FillStatus(obj, time.Time{}, policy.State{}, nil))
+	if r.Condition() != v1alpha1.ConditionActive || r.AppliedLimit() != 0 || r.FillStatus(obj, time.Time{}, policy.Summary{}, nil) != "Auto" {
+		t.Errorf("it reports %s, %d targets and %q", r.Condition(), r.AppliedLimit(), r.FillStatus(obj, time.Time{}, policy.Summary{}, nil))
 	}
-	if got := compile(t, `{}`).Reporter.FillStatus(obj, time.Time{}, policy.State{}, nil); got != "" {
+	if got := compile(t, `{}`).Reporter.FillStatus(obj, time.Time{}, policy.Summary{}, nil); got != "" {
 		t.Errorf("one that is Off reports %q", got)
 	}
 	obj.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}

@@ -31,7 +31,7 @@ func TestLargestReplicasRequestAtLeastTheOwnersTotal(t *testing.T) {
 		m := learner(t, p)
 		seen := own()
 		seen.Own = workload.Allocations{{Component: "app", Requests: workload.Requests{MilliCPU: request}}}
-		seen.Governor = &policy.SeenGovernor{Bounds: workload.Bounds{Min: ptr.To(int64(1)), Max: &most},
+		seen.Autoscaler = &policy.SeenAutoscaler{Bounds: workload.Bounds{Min: ptr.To(int64(1)), Max: &most},
 			Utilisation: []workload.Utilisation{{Resource: workload.CPU, Percent: 70}}}
 		seen.Replicas, seen.Ready = int(most), int(most)
 		learn := func(at time.Time) {

@@ -52,7 +52,7 @@ func TestReasonsDisappearWithTheirContainer(t *testing.T) {
 func TestMinimumOfZeroIsRecommendedUnchanged(t *testing.T) {
 	for _, mode := range []string{"Off", "Auto"} {
 		seen := own()
-		*seen.Governor.Bounds.Min = 0
+		*seen.Autoscaler.Bounds.Min = 0
 		found := live(t, learner(t, compile(t, `{mode: "`+mode+`"}`)), seen, 3*24*time.Hour)
 		if a := found.Report.Autoscaler; found.Advice.Min != nil || a.Min.Recommended != 0 || !strings.Contains(a.Min.Reason, "left alone") {
 			t.Errorf("%s: it asks for %v, and tells %+v", mode, found.Advice.Min, a.Min)
@@ -104,7 +104,7 @@ func TestAMaximumWithoutEnd(t *testing.T) {
 	for most, want := range map[int64]int32{999_999: 999_999, math.MaxInt32: math.MaxInt32, math.MaxInt64: math.MaxInt32} {
 		p := compile(t, `{mode: Auto}`)
 		m, seen := learner(t, p), own()
-		*seen.Governor.Bounds.Max = most
+		*seen.Autoscaler.Bounds.Max = most
 		found := live(t, m, seen, 2*24*time.Hour)
 		if a := found.Report.Autoscaler; *a.Max.Own != want || a.Max.Recommended != want {
 			t.Errorf("of %d it tells %d, and recommends %d", most, *a.Max.Own, a.Max.Recommended)

@@ -270,7 +270,7 @@ func (r *containerRule) compileLimits(c v1alpha1.TunedResources, at *field.Path)
 	for _, end := range []struct {
 		name       string
 		in         *v1alpha1.Quantities
-		out, given *tune.Request
+		out, given *tune.Requests
 	}{{"min", c.Min, &l.Min, &r.given.Min}, {"max", c.Max, &l.Max, &r.given.Max}} {
 		if end.in == nil {
 			continue

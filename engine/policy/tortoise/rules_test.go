@@ -111,8 +111,8 @@ func TestPercentagesCompileToSharesAndExplicitValuesDifferFromDefaults(t *testin
 		t.Errorf("the formulas step down by %v", orig.StepDown)
 	}
 	r.guard = tune.DefaultGuard()
-	if orig := r.original(map[string]tune.Request{"b": {}}); orig.StepDown != 0 || orig.Min != 2 || orig.Max != 9 ||
-		orig.Most["b"] != (tune.Request{CPU: 2000}) || orig.Least["b"] != (tune.Request{}) {
+	if orig := r.original(map[string]tune.Requests{"b": {}}); orig.StepDown != 0 || orig.Min != 2 || orig.Max != 9 ||
+		orig.Most["b"] != (tune.Requests{CPU: 2000}) || orig.Least["b"] != (tune.Requests{}) {
 		t.Errorf("the formulas are told %+v", orig)
 	}
 	if _, errs := rulesOf(t, `{mode: Often}`); len(errs) != 1 || !strings.Contains(errs[0].Error(), "spec.mode") {

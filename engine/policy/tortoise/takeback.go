@@ -19,7 +19,7 @@ import (
 type refused struct {
 	At time.Time
 	// Tried are the requests of the roll-out. Back are the requests that replaced them.
-	Tried, Back map[string]tune.Request
+	Tried, Back map[string]tune.Requests
 	Why         string
 }
 
@@ -73,11 +73,11 @@ func (m *learner) isBack() bool {
 // refused request is tried again.
 func (m *learner) narrowed(name string, l tune.Limits) tune.Limits {
 	for _, of := range []struct {
-		amount           func(tune.Request) int64
+		amount           func(tune.Requests) int64
 		low, high, floor *int64
 	}{
-		{func(r tune.Request) int64 { return r.CPU }, &l.Min.CPU, &l.Max.CPU, &l.Floor.CPU},
-		{func(r tune.Request) int64 { return r.Memory }, &l.Min.Memory, &l.Max.Memory, &l.Floor.Memory},
+		{func(r tune.Requests) int64 { return r.CPU }, &l.Min.CPU, &l.Max.CPU, &l.Floor.CPU},
+		{func(r tune.Requests) int64 { return r.Memory }, &l.Min.Memory, &l.Max.Memory, &l.Floor.Memory},
 	} {
 		if limit := of.amount(m.Limited[name]); m.rules.limits == workload.LimitsStay && limit > 0 {
 			*of.high = min(*of.high, limit)

@@ -16,21 +16,21 @@ import (
 func TestRollOutsThatAreTakenBack(t *testing.T) {
 	noon := time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 	m := learnerOf(t, `{mode: Auto}`)
-	own, first, second := tune.Request{CPU: 1000, Memory: 1 << 30}, tune.Request{CPU: 800, Memory: 1 << 30},
-		tune.Request{CPU: 640, Memory: 2 << 30}
-	m.Own, m.Scaled = map[string]tune.Request{"app": own}, "app"
-	set := func(r tune.Request) { m.Setting.Requests = map[string]tune.Request{"app": r} }
-	seen := func(least, largest tune.Request, settled bool, stuck string) policy.Seen {
-		of := func(r tune.Request) map[string]workload.Requests {
+	own, first, second := tune.Requests{CPU: 1000, Memory: 1 << 30}, tune.Requests{CPU: 800, Memory: 1 << 30},
+		tune.Requests{CPU: 640, Memory: 2 << 30}
+	m.Own, m.Scaled = map[string]tune.Requests{"app": own}, "app"
+	set := func(r tune.Requests) { m.Setting.Requests = map[string]tune.Requests{"app": r} }
+	seen := func(least, largest tune.Requests, settled bool, stuck string) policy.Seen {
+		of := func(r tune.Requests) map[string]workload.Requests {
 			return map[string]workload.Requests{"app": {MilliCPU: r.CPU, MemoryBytes: r.Memory}, "injected": {}}
 		}
 		return policy.Seen{Now: noon, Replicas: 3, Least: of(least), Largest: of(largest), Pods: policy.SeenPods{Settled: settled, Stuck: stuck}}
 	}
 	for _, step := range []struct {
 		reason string
-		set    tune.Request
+		set    tune.Requests
 		seen   policy.Seen
-		want   tune.Request
+		want   tune.Requests
 		taken  bool
 	}{
 		{"it goes on", first, seen(first, own, false, ""), first, false},

@@ -109,7 +109,7 @@ func (t *tortoise) mode(f *pipeline.Frame) error {
 // known ends the pipeline if no result can be carried out yet. The earlier values then stay, on the target and its
 // autoscaler. If another policy tunes the target, this policy claims nothing.
 func (t *tortoise) known(f *pipeline.Frame) error {
-	keep := []workload.Intent{{By: t.id, Class: workload.ClassKeep}, {By: t.id, Class: workload.ClassKeep, ForGovernors: true}}
+	keep := []workload.Intent{{By: t.id, Class: workload.ClassKeep}, {By: t.id, Class: workload.ClassKeep, ForAutoscalers: true}}
 	switch a := f.Input.Advice; {
 	case a == nil:
 		f.Sayf("too little is known yet: earlier values stay")
@@ -162,7 +162,7 @@ func (t *tortoise) autoscaler(f *pipeline.Frame) error {
 	}
 	f.Sayf("min %s, max %s, %s", numberText(a.Min), numberText(a.Max), amountsText(a.Targets))
 	f.Decision.Intents = append(f.Decision.Intents, workload.Intent{
-		By: t.id, Class: workload.ClassSet, Priority: t.rules.priority, Since: a.BoundsSince, Enforce: true, ForGovernors: true,
+		By: t.id, Class: workload.ClassSet, Priority: t.rules.priority, Since: a.BoundsSince, Enforce: true, ForAutoscalers: true,
 		Min: a.Min, Max: a.Max, Amounts: a.Targets, Reason: "tuned",
 	})
 	return nil
@@ -188,11 +188,11 @@ func amountsText(m map[workload.Amount]int64) string {
 }
 
 // state returns the state for status and printed columns.
-func (t *tortoise) state(time.Time) policy.State {
+func (t *tortoise) state(time.Time) policy.Summary {
 	if isOff(t.rules.mode) {
-		return policy.State{Name: "Off", Message: "spec.mode is Off: it recommends, and changes nothing"}
+		return policy.Summary{Name: "Off", Message: "spec.mode is Off: it recommends, and changes nothing"}
 	}
-	return policy.State{Name: string(t.rules.mode), Active: string(t.rules.mode),
+	return policy.Summary{Name: string(t.rules.mode), Active: string(t.rules.mode),
 		Message: fmt.Sprintf("spec.mode is %s: recommendations are carried out", t.rules.mode)}
 }
 
@@ -236,7 +236,7 @@ func (t *tortoise) FillTuned(obj policy.Object, s policy.TunedSummary) {
 }
 
 // FillStatus implements policy.Reporter.
-func (t *tortoise) FillStatus(policy.Object, time.Time, policy.State, []policy.Applied) (activeBefore string) {
+func (t *tortoise) FillStatus(policy.Object, time.Time, policy.Summary, []policy.Applied) (activeBefore string) {
 	if isOff(t.rules.mode) {
 		return ""
 	}

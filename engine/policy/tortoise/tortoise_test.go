@@ -104,7 +104,7 @@ func own() policy.Seen {
 			{Component: "app", Requests: workload.Requests{MilliCPU: 1000, MemoryBytes: 1 << 30}},
 			{Component: "proxy", Requests: workload.Requests{MilliCPU: 100, MemoryBytes: 128 << 20}},
 		},
-		Governor: &policy.SeenGovernor{
+		Autoscaler: &policy.SeenAutoscaler{
 			Ref: workload.Ref{GroupKind: schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}, Namespace: "shop",
 				Name: "web"},
 			Bounds:      workload.Bounds{Min: ptr.To(int64(5)), Max: ptr.To(int64(20))},
@@ -254,7 +254,7 @@ func TestManyContainersAreKeptWithinTheLimit(t *testing.T) {
 func TestWithoutAnAutoscaler(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
 	seen := own()
-	seen.Governor = nil
+	seen.Autoscaler = nil
 	found := live(t, learner(t, p), seen, 3*24*time.Hour)
 	if a := found.Advice; a == nil || a.Min != nil || a.Max != nil || len(a.Targets) > 0 {
 		t.Fatalf("it asks for %+v", a)
@@ -328,11 +328,11 @@ func reaching(milli int64, a *workload.Advice) int64 {
 func TestBoundsOfTheOwner(t *testing.T) {
 	p := compile(t, `{mode: Auto}`)
 	seen := own()
-	seen.Governor.Bounds = workload.Bounds{Min: ptr.To(int64(1)), Max: ptr.To(int64(7))}
+	seen.Autoscaler.Bounds = workload.Bounds{Min: ptr.To(int64(1)), Max: ptr.To(int64(7))}
 	if a := live(t, learner(t, p), seen, 3*24*time.Hour).Advice; *a.Max != reaching(7_000, a) || *a.Min > 7 || *a.Min < 1 {
 		t.Errorf("it asks for %d to %d", *a.Min, *a.Max)
 	}
-	seen.Governor.Bounds.Min = ptr.To(int64(0))
+	seen.Autoscaler.Bounds.Min = ptr.To(int64(0))
 	if a := live(t, learner(t, p), seen, 3*24*time.Hour).Advice; a.Min != nil || *a.Max != reaching(7_000, a) {
 		t.Errorf("it asks for a minimum of %v", a.Min)
 	}

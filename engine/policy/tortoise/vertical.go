@@ -58,8 +58,8 @@ func (m *learner) vertical(seen policy.Seen) map[string]tune.Vertical {
 	return all
 }
 
-func requestOf(r workload.Requests) tune.Request {
-	return tune.Request{CPU: r.MilliCPU, Memory: r.MemoryBytes}
+func requestOf(r workload.Requests) tune.Requests {
+	return tune.Requests{CPU: r.MilliCPU, Memory: r.MemoryBytes}
 }
 
 // verticalTrouble returns the VerticalPodAutoscalers that change requests themselves, and the reason if none recommends

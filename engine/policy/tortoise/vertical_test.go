@@ -35,7 +35,7 @@ func found(t *testing.T, spec string, governed bool, all ...policy.SeenVertical)
 	seen := own()
 	seen.Verticals = all
 	if !governed {
-		seen.Governor = nil
+		seen.Autoscaler = nil
 	}
 	return live(t, learner(t, p), seen, 48*time.Hour)
 }

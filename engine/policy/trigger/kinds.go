@@ -12,7 +12,7 @@ import (
 )
 
 // Kinds returns the rows of triggers in the table of policy kinds.
-func Kinds() []policy.Kind {
+func Kinds() []policy.Row {
 	return policy.Pair(KindName, "triggers", "ftrg",
 		policy.NewKind[v1alpha1.Trigger, v1alpha1.TriggerList](Compile, func(t *v1alpha1.Trigger) policy.Meta {
 			return parts(&t.Spec.Target, t.Spec.TriggerRules, &t.Status, func() []policy.Right {
@@ -71,7 +71,7 @@ func (reporter) Condition() string { return v1alpha1.ConditionActive }
 func (reporter) AppliedLimit() int { return maxApplied }
 
 // FillStatus implements policy.Reporter.
-func (reporter) FillStatus(obj policy.Object, _ time.Time, state policy.State, applied []policy.Applied) (activeBefore string) {
+func (reporter) FillStatus(obj policy.Object, _ time.Time, state policy.Summary, applied []policy.Applied) (activeBefore string) {
 	var st *v1alpha1.TriggerStatus
 	switch t := obj.(type) {
 	case *v1alpha1.Trigger:

@@ -98,7 +98,7 @@ func (r *regime) active() string { return strings.Join(r.names, ",") }
 // at returns the regime at an instant.
 func (s set) at(now time.Time) regime {
 	var r regime
-	states := make([]timeline.State, len(s.all))
+	states := make([]timeline.Span, len(s.all))
 	open := make([]int, 0, len(s.all))
 	for i := range s.all {
 		states[i] = s.all[i].open.At(now)
@@ -142,7 +142,7 @@ func (s set) at(now time.Time) regime {
 
 // begun returns the time when a trigger, not covered now, began to decide the size. first is true if the trigger decides
 // for the first time in this window. states are the current states of all triggers.
-func (t *trigger) begun(opened time.Time, states []timeline.State) (at time.Time, first bool) {
+func (t *trigger) begun(opened time.Time, states []timeline.Span) (at time.Time, first bool) {
 	at = opened
 	for _, j := range t.above {
 		at = timeline.Later(at, states[j].Since)
@@ -156,7 +156,7 @@ func (t *trigger) begun(opened time.Time, states []timeline.State) (at time.Time
 
 // afterwards fills in the regime for a time when no window is open. The regime has the after values of the trigger that
 // ended last, if no window has started at its end or later.
-func (s set) afterwards(r *regime, states []timeline.State) {
+func (s set) afterwards(r *regime, states []timeline.Span) {
 	var started, ended time.Time
 	for i := range s.all {
 		if end := states[i].Since; !end.IsZero() {

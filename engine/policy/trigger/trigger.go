@@ -157,10 +157,10 @@ func (p *triggers) size(f *pipeline.Frame) error {
 }
 
 // state returns the state for status, printed columns and metrics.
-func (p *triggers) state(now time.Time) policy.State {
+func (p *triggers) state(now time.Time) policy.Summary {
 	r := p.at(now)
 	next := p.set.next(*r)
-	return policy.State{Name: r.phase.String(), Active: r.active(), Since: r.since, Next: next, Message: r.describe(next)}
+	return policy.Summary{Name: r.phase.String(), Active: r.active(), Since: r.since, Next: next, Message: r.describe(next)}
 }
 
 // field returns the fields of the spec that give the value of a bound at an instant.

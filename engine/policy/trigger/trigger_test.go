@@ -151,7 +151,7 @@ func TestReplicasClaimDependsOnTheTarget(t *testing.T) {
 	plain := workload.Observed{Components: []workload.Component{{Name: "main", Replicas: 3}}}
 	governed := plain
 	governed.Governed = true
-	governor := workload.Observed{Governs: true}
+	autoscaler := workload.Observed{Governs: true}
 	six := func(capacity int64) *workload.Size {
 		return &workload.Size{Mode: workload.SizeExactly, Replicas: 6, Capacity: capacity}
 	}
@@ -169,7 +169,7 @@ func TestReplicasClaimDependsOnTheTarget(t *testing.T) {
 	}{
 		{"nothing governs it: held", plain, []workload.Intent{held}},
 		{"an autoscaler governs it: set once", governed, []workload.Intent{base, once}},
-		{"it is the autoscaler: passed on", governor, []workload.Intent{base, passed}},
+		{"it is the autoscaler: passed on", autoscaler, []workload.Intent{base, passed}},
 		{"a kind with bounds and no count keeps to the bounds", workload.Observed{}, []workload.Intent{base}},
 	}
 	p := compiled(t, rules(daily("peak", 3, "08:00", "11:00", both)))
@@ -295,8 +295,8 @@ func TestStatusOfTriggers(t *testing.T) {
 	for _, k := range Kinds() {
 		obj := k.New()
 		p, _ := k.Compile(obj, Context{}) // an empty object is enough
-		p.Reporter.FillStatus(obj, time.Time{}, policy.State{Active: "peak"}, applied)
-		if before := p.Reporter.FillStatus(obj, time.Time{}, policy.State{Active: "night"}, applied); before != "peak" {
+		p.Reporter.FillStatus(obj, time.Time{}, policy.Summary{Active: "peak"}, applied)
+		if before := p.Reporter.FillStatus(obj, time.Time{}, policy.Summary{Active: "night"}, applied); before != "peak" {
 			t.Errorf("%s: it showed %q before", k.Name, before)
 		}
 		var st v1alpha1.TriggerStatus

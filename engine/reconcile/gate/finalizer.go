@@ -7,8 +7,8 @@ import (
 	"flyball.dev/flyball/engine/status"
 )
 
-// Keeper keeps adapters from being deleted.
-type Keeper interface {
+// Protector keeps adapters from being deleted.
+type Protector interface {
 	// PutFinalizer adds the finalizer to the adapter of a kind, so the adapter stays while something has to be
 	// restored.
 	PutFinalizer(ctx context.Context, k *decide.Kind) error
@@ -17,7 +17,7 @@ type Keeper interface {
 // Finalizer lets a write through once the adapter of its kind has the finalizer. The finalizer stays after the write.
 type Finalizer struct {
 	placeless
-	Keeper
+	Protector
 }
 
 // Enter implements Gate.

@@ -25,7 +25,7 @@ func (g *Verdict) Enter(_ context.Context, w *Write) *Wait {
 	switch is.Kind {
 	case decide.GateBlocked:
 		out.Failure = is.Reason
-	case decide.GateUnread, decide.GateUnseen:
+	case decide.GateUnread, decide.GateUnreported:
 	case decide.GateOther:
 		if why, failing := g.Failing(is.First); failing {
 			out.Failure = fmt.Sprintf("%s, which fails: %s", is.Reason, why)

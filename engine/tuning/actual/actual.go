@@ -16,8 +16,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// State has the present numbers of a target's pods and autoscaler.
-type State struct {
+// Numbers has the present numbers of a target's pods and autoscaler.
+type Numbers struct {
 	pods  []*podplan.Pod
 	known bool
 	// requests has the pods' requests by container and resource. Containers that no pod has are absent.
@@ -29,8 +29,8 @@ type State struct {
 }
 
 // Of returns the state of pods, without an autoscaler yet. known reports whether the pods are known at all.
-func Of(pods []*podplan.Pod, known bool) State {
-	h := State{pods: pods, known: known, requests: map[workload.Amount]span{}, Numbers: map[string]int64{}, others: map[string]bool{}}
+func Of(pods []*podplan.Pod, known bool) Numbers {
+	h := Numbers{pods: pods, known: known, requests: map[workload.Amount]span{}, Numbers: map[string]int64{}, others: map[string]bool{}}
 	for _, p := range pods {
 		for _, c := range podsize.Usual(p) {
 			for of, amount := range map[workload.Resource]int64{workload.CPU: c.CPU, workload.Memory: c.Memory} {
@@ -44,7 +44,7 @@ func Of(pods []*podplan.Pod, known bool) State {
 
 // ForgetPods drops the pods. The sums for metrics and events stay. The methods that need the pods (for applied, behind
 // and saved numbers) then return unknown.
-func (h *State) ForgetPods() { h.pods, h.known = nil, false }
+func (h *Numbers) ForgetPods() { h.pods, h.known = nil, false }
 
 // span is the range of the pods' requests of one resource for a container, in milli-CPU or bytes.
 type span struct {
@@ -74,7 +74,7 @@ func (s span) is(amount int64) bool { return !s.moving && s.least == amount && s
 func (s span) mean() float64 { return float64(s.sum) / float64(s.pods) }
 
 // Mean returns the mean request for a container, in milli-CPU or bytes, or false if no pod has the container.
-func (h *State) Mean(container string, of workload.Resource) (float64, bool) {
+func (h *Numbers) Mean(container string, of workload.Resource) (float64, bool) {
 	pods, known := h.requests[request(container, of)]
 	return pods.mean(), known
 }
@@ -125,7 +125,7 @@ func claimOf(v *decide.Verdict, id workload.Policy, container string, of workloa
 }
 
 // Mark marks the recommended requests that are applied.
-func (h *State) Mark(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) {
+func (h *Numbers) Mark(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) {
 	for i := range st.Containers {
 		c := &st.Containers[i]
 		for _, r := range Requests(c) {
@@ -137,7 +137,7 @@ func (h *State) Mark(v *decide.Verdict, id workload.Policy, st *v1alpha1.Recomme
 // isApplied reports whether a claimed request is in place: it is written, and every pod has it. Without pods, a written
 // request is in place, because the next pods will have it. If the target has pods, but none with a container of that
 // name, then an operator carries the request out, and the request is in place once the target has settled.
-func (h *State) isApplied(v *decide.Verdict, id workload.Policy, container string, of workload.Resource) bool {
+func (h *Numbers) isApplied(v *decide.Verdict, id workload.Policy, container string, of workload.Resource) bool {
 	kind, claim := claimOf(v, id, container, of)
 	if !h.known || claim == nil || kind == workload.AmountRequest && !inPlace(v) {
 		return false
@@ -150,7 +150,7 @@ func (h *State) isApplied(v *decide.Verdict, id workload.Policy, container strin
 
 // Behind returns the reason why pods do not have the written requests of a policy yet. It returns "" if they have them,
 // or if no requests are written.
-func (h *State) Behind(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) string {
+func (h *Numbers) Behind(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) string {
 	if !inPlace(v) {
 		return ""
 	}
@@ -172,7 +172,7 @@ func (h *State) Behind(v *decide.Verdict, id workload.Policy, st *v1alpha1.Recom
 		workload.Count(len(h.pods), "pod"))
 }
 
-func (h *State) isBehind(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) bool {
+func (h *Numbers) isBehind(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) bool {
 	for key, pods := range h.requests {
 		tuned := slices.ContainsFunc(st.Containers, func(c v1alpha1.RecommendedContainer) bool { return c.Name == key.Component })
 		if kind, claim := claimOf(v, id, key.Component, key.Resource); tuned && claim != nil && kind == workload.AmountRequest &&
@@ -185,7 +185,7 @@ func (h *State) isBehind(v *decide.Verdict, id workload.Policy, st *v1alpha1.Rec
 
 // Saved returns the difference between the owner's requests and the pods' present requests, for the requests that a
 // policy claims.
-func (h *State) Saved(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) (less workload.Requests) {
+func (h *Numbers) Saved(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) (less workload.Requests) {
 	for i := range st.Containers {
 		c := &st.Containers[i]
 		for _, r := range Requests(c) {
@@ -208,7 +208,7 @@ func (h *State) Saved(v *decide.Verdict, id workload.Policy, st *v1alpha1.Recomm
 }
 
 // MarkAutoscaler stores the present numbers of an autoscaler, and marks the recommended numbers that are applied.
-func (h *State) MarkAutoscaler(v *decide.Verdict, id workload.Policy, a *v1alpha1.RecommendedAutoscaler) {
+func (h *Numbers) MarkAutoscaler(v *decide.Verdict, id workload.Policy, a *v1alpha1.RecommendedAutoscaler) {
 	h.see(v, id)
 	a.Min.Applied, a.Max.Applied = isInPlace(v, id, v.Plan.Min), isInPlace(v, id, v.Plan.Max)
 	if a.Utilisation != nil {
@@ -218,7 +218,7 @@ func (h *State) MarkAutoscaler(v *decide.Verdict, id workload.Policy, a *v1alpha
 
 // see stores the present numbers of an autoscaler. Of several targets for CPU it takes the claimed target, else the
 // first.
-func (h *State) see(v *decide.Verdict, id workload.Policy) {
+func (h *Numbers) see(v *decide.Verdict, id workload.Policy) {
 	if v.Kind == nil || v.Object == nil {
 		return
 	}
@@ -239,7 +239,7 @@ func (h *State) see(v *decide.Verdict, id workload.Policy) {
 	}
 }
 
-func (h *State) put(name string, n *int64, claim *workload.Claim[int64], id workload.Policy) {
+func (h *Numbers) put(name string, n *int64, claim *workload.Claim[int64], id workload.Policy) {
 	if n != nil {
 		h.Numbers[name], h.others[name] = *n, claim != nil && claim.By != id
 	}
@@ -247,7 +247,7 @@ func (h *State) put(name string, n *int64, claim *workload.Claim[int64], id work
 
 // InUse returns the requests in place as text, by their subject. Requests in which pods differ are left out. If no pod
 // has a request, InUse returns the recommended request if that is applied, else the owner's request.
-func (h *State) InUse(st *v1alpha1.RecommendationStatus) map[string]string {
+func (h *Numbers) InUse(st *v1alpha1.RecommendationStatus) map[string]string {
 	values := map[string]string{}
 	for i := range st.Containers {
 		c := &st.Containers[i]
@@ -269,7 +269,7 @@ func (h *State) InUse(st *v1alpha1.RecommendationStatus) map[string]string {
 }
 
 // OfAutoscaler returns the numbers of the autoscaler in the form of InUse, without the numbers of other policies.
-func (h *State) OfAutoscaler() map[string]string {
+func (h *Numbers) OfAutoscaler() map[string]string {
 	values := map[string]string{}
 	for name, of := range map[string]string{"min": "minimum", "max": "maximum", "utilisation": "utilisation"} {
 		if n, known := h.Numbers[name]; known && !h.others[name] {

@@ -22,16 +22,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Members returns the pods of targets.
-type Members interface {
-	// Fleet returns the active pods of a target; false: not everything is known yet.
-	Fleet(ref workload.Ref) (*podplan.Fleet, bool)
-}
-
 // BudgetOptions configure Budgets.
 type BudgetOptions struct {
 	Watches *watch.Manager
-	Members Members
+	Members podplan.Fleets
 	// Pods reads the metadata of pods.
 	Pods metadata.Interface
 	// Again queues targets that wait for a budget. It must be quick.

@@ -22,7 +22,7 @@ const hookRetry = time.Second
 // the recommendations; without a leader pods are created unchanged.
 type Hook struct {
 	Index  *Index
-	Keeper *register.Keeper
+	Keeper *register.Registrar
 	Server register.Server
 	// Exempt are namespaces without calls of the webhook.
 	Exempt []string

@@ -11,7 +11,7 @@ import (
 
 // endBoosts lowers the pods of a target with an expired boost. It does not wait for a freeze, because the pods fall to
 // their siblings' requests. It reports whether a pod was written; the watch brings the result.
-func (l *Loop) endBoosts(ctx context.Context, ref workload.Ref, f *podplan.Fleet) (wrote bool, err error) {
+func (l *Actuator) endBoosts(ctx context.Context, ref workload.Ref, f *podplan.Fleet) (wrote bool, err error) {
 	now := l.watch.Now()
 	server, err := l.opts.Server()
 	if err != nil {
@@ -36,7 +36,7 @@ func (l *Loop) endBoosts(ctx context.Context, ref workload.Ref, f *podplan.Fleet
 const knownAfter = 30 * time.Second
 
 // Unable returns the known reason why pods of a target cannot come down from a boost in place, or "".
-func (l *Loop) Unable(f *podplan.Fleet) string {
+func (l *Actuator) Unable(f *podplan.Fleet) string {
 	server, err := l.opts.Server()
 	switch {
 	case err != nil:

@@ -12,7 +12,7 @@ import (
 const frozenRetry = time.Minute
 
 // above returns a target and all other objects that own its pods, at any distance.
-func (l *Loop) above(target workload.Ref) []workload.Ref {
+func (l *Actuator) above(target workload.Ref) []workload.Ref {
 	all := []workload.Ref{target}
 	for _, group := range l.members.Groups(target) {
 		owners, _ := l.members.Above(group)
@@ -28,7 +28,7 @@ func (l *Loop) above(target workload.Ref) []workload.Ref {
 // frozen returns the freeze that denies the scaling of one of the owners of some pods, and the time until the next
 // check. It returns "" if no freeze denies it. The webhook checks the same objects when a different writer changes the
 // pods.
-func (l *Loop) frozen(above []workload.Ref) (why string, again time.Duration) {
+func (l *Actuator) frozen(above []workload.Ref) (why string, again time.Duration) {
 	snapshot, now := l.world.Snapshot(), l.opts.Clock.Now()
 	for _, ref := range above {
 		k, obj := snapshot.Kind(ref.GroupKind), snapshot.Object(ref)

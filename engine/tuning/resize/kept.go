@@ -28,7 +28,7 @@ type leftovers struct {
 }
 
 // leftoversOf returns the leftovers among pods with the given ownership.
-func (l *Loop) leftoversOf(group workload.Ref, s ownership, pods []*podplan.Pod) (o leftovers, err error) {
+func (l *Actuator) leftoversOf(group workload.Ref, s ownership, pods []*podplan.Pod) (o leftovers, err error) {
 	if s.templateOwner == nil {
 		o.kept = make(map[*podplan.Pod]string, len(pods))
 		for _, p := range pods {
@@ -45,7 +45,7 @@ func (l *Loop) leftoversOf(group workload.Ref, s ownership, pods []*podplan.Pod)
 }
 
 // tellKept reports, once for each pod, the pods of an owner that keep requests without a policy.
-func (l *Loop) tellKept(group workload.Ref, o leftovers) {
+func (l *Actuator) tellKept(group workload.Ref, o leftovers) {
 	now, again := l.watch.Now(), time.Duration(0)
 	var news []*podplan.Pod
 	l.mu.Lock()
@@ -89,7 +89,7 @@ func (l *Loop) tellKept(group workload.Ref, o leftovers) {
 func isAlone(group workload.Ref) bool { return group.GroupKind == schema.GroupKind{Kind: "Pod"} }
 
 // isUntold reports whether a kept pod of an owner has not been reported yet.
-func (l *Loop) isUntold(group workload.Ref, o leftovers) bool {
+func (l *Actuator) isUntold(group workload.Ref, o leftovers) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for p := range o.kept {

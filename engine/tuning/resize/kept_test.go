@@ -18,7 +18,7 @@ import (
 func TestPodsKeepingRequestsAreReportedOnce(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	told := ""
-	l := &Loop{
+	l := &Actuator{
 		watch: clock, keeping: map[workload.Ref]map[string]keeping{},
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[workload.Ref]()),
 		opts:  Options{Kept: func(p *podplan.Pod, why string) { told += p.Name + ": " + why + ". " }},

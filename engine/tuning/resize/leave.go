@@ -18,7 +18,7 @@ import (
 
 // giveBack restores the changed pods below a target to the requests of their template, if no policy claims them any
 // more.
-func (l *Loop) giveBack(ctx context.Context, ref workload.Ref) error {
+func (l *Actuator) giveBack(ctx context.Context, ref workload.Ref) error {
 	var failures []error
 	groups := l.members.Groups(ref)
 	if !slices.Contains(groups, ref) {
@@ -47,7 +47,7 @@ func (l *Loop) giveBack(ctx context.Context, ref workload.Ref) error {
 var errFrozen = errors.New("a freeze denies it")
 
 // giveBackGroup restores the pods of one owner.
-func (l *Loop) giveBackGroup(ctx context.Context, s ownership, group workload.Ref, pods []*podplan.Pod) error {
+func (l *Actuator) giveBackGroup(ctx context.Context, s ownership, group workload.Ref, pods []*podplan.Pod) error {
 	o, err := l.leftoversOf(group, s, pods)
 	if err != nil {
 		return err
@@ -73,14 +73,14 @@ func (l *Loop) giveBackGroup(ctx context.Context, s ownership, group workload.Re
 
 // forgetGroup drops the record of a group's restore: the last failure, and the pods that could not be restored. It is
 // called when the group has no pods to restore. A group is an object that controls pods directly.
-func (l *Loop) forgetGroup(group workload.Ref) {
+func (l *Actuator) forgetGroup(group workload.Ref) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.failures, group)
 	delete(l.keeping, group)
 }
 
-func (l *Loop) setFailure(group workload.Ref, err error) {
+func (l *Actuator) setFailure(group workload.Ref, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {
@@ -105,7 +105,7 @@ type ownership struct {
 	original      podsize.Sizes
 }
 
-func (l *Loop) ownershipIn(group workload.Ref) ownership {
+func (l *Actuator) ownershipIn(group workload.Ref) ownership {
 	snapshot := l.world.Snapshot()
 	var s ownership
 	s.chain, s.unknown = l.base.Chain(group)
@@ -145,7 +145,7 @@ func (s *ownership) takeFrom(k *decide.Kind, obj *workload.Object) {
 
 // keeps reports whether a policy claims the requests of a target's pods. If it claims them in the template, a roll-out
 // replaces the pods. While nothing is known yet, pods stay as they are.
-func (l *Loop) keeps(s *world.Snapshot, ref workload.Ref) bool {
+func (l *Actuator) keeps(s *world.Snapshot, ref workload.Ref) bool {
 	v := decide.Target(s, ref, l.opts.Clock.Now(), nil)
 	if asksOfRequests(v.Plan) {
 		return true
@@ -156,7 +156,7 @@ func (l *Loop) keeps(s *world.Snapshot, ref workload.Ref) bool {
 }
 
 // left returns the number of an owner's pods that are not restored yet, or the reason why it is unknown.
-func (l *Loop) left(group workload.Ref) (count int, unknown string) {
+func (l *Actuator) left(group workload.Ref) (count int, unknown string) {
 	s := l.ownershipIn(group)
 	if s.kept || s.unknown != "" {
 		return 0, s.unknown
@@ -166,7 +166,7 @@ func (l *Loop) left(group workload.Ref) (count int, unknown string) {
 
 // owed returns the number of an owner's pods that differ from their template and can be restored, or the reason why it
 // is unknown.
-func (l *Loop) owed(group workload.Ref, s ownership) (count int, unknown string) {
+func (l *Actuator) owed(group workload.Ref, s ownership) (count int, unknown string) {
 	o, err := l.leftoversOf(group, s, l.members.ResizedPods(group))
 	if err != nil {
 		return 0, err.Error()
@@ -175,7 +175,7 @@ func (l *Loop) owed(group workload.Ref, s ownership) (count int, unknown string)
 }
 
 // Owes reports whether pods of a target may still have to be restored.
-func (l *Loop) Owes(ref workload.Ref) bool {
+func (l *Actuator) Owes(ref workload.Ref) bool {
 	if _, known := l.members.Fleet(ref); !known {
 		return true
 	}
@@ -183,7 +183,7 @@ func (l *Loop) Owes(ref workload.Ref) bool {
 }
 
 // OwesAny reports whether pods of any target may still have to be restored.
-func (l *Loop) OwesAny() bool {
+func (l *Actuator) OwesAny() bool {
 	if _, known := l.members.Fleet(workload.Ref{}); !known {
 		return true
 	}
@@ -192,7 +192,7 @@ func (l *Loop) OwesAny() bool {
 
 // mayBeOwed reports whether pods of an owner have still to be restored or reported by an event. It returns true as well
 // if this is unknown.
-func (l *Loop) mayBeOwed(group workload.Ref) bool {
+func (l *Actuator) mayBeOwed(group workload.Ref) bool {
 	pods := l.members.ResizedPods(group)
 	if len(pods) == 0 {
 		return false
@@ -206,12 +206,12 @@ func (l *Loop) mayBeOwed(group workload.Ref) bool {
 }
 
 // groups returns the direct owners of pods that Flyball has changed in place, in a namespace or in all.
-func (l *Loop) groups(namespace string) []workload.Ref {
+func (l *Actuator) groups(namespace string) []workload.Ref {
 	return loop.GroupsIn(l.members.Resized(), namespace, l.members.ResizedPods)
 }
 
 // Leftover implements target.Actuator.
-func (l *Loop) Leftover(p *world.Policy) string {
+func (l *Actuator) Leftover(p *world.Policy) string {
 	if p.Tuner == nil {
 		return ""
 	}
@@ -243,7 +243,7 @@ func (l *Loop) Leftover(p *world.Policy) string {
 
 // ChangedOn implements target.Actuator. It counts the objects of a kind whose template must restore pods below them. Pods
 // that were changed for an object of another kind further above count too, because the nearest template restores them.
-func (l *Loop) ChangedOn(gk schema.GroupKind) int {
+func (l *Actuator) ChangedOn(gk schema.GroupKind) int {
 	found := map[*workload.Object]bool{}
 	for _, group := range l.groups("") {
 		s := l.ownershipIn(group)

@@ -29,9 +29,9 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Members returns the pods of targets.
-type Members interface {
-	loop.Members
+// ResizablePods returns the pods of targets.
+type ResizablePods interface {
+	loop.Pods
 	// Resized returns the owners, at any distance, of pods that Flyball has changed in place. ResizedPods returns the
 	// changed pods with the given direct owner.
 	Resized() []workload.Ref
@@ -48,7 +48,7 @@ type Turns interface {
 	LookRestart(ref workload.Ref, settled bool)
 }
 
-// Options configure a Loop.
+// Options configure an Actuator.
 type Options struct {
 	// Clock is the clock of decisions. Default: the machine's.
 	Clock clock.PassiveClock
@@ -73,13 +73,13 @@ const (
 	restartRetry = time.Minute
 )
 
-// Loop changes pods in place.
-type Loop struct {
-	base    *loop.Loop
+// Actuator changes pods in place.
+type Actuator struct {
+	base    *loop.Skeleton
 	opts    Options
 	world   *world.World
-	members Members
-	keeper  loop.Keeper
+	members ResizablePods
+	keeper  loop.Protector
 	metrics *Metrics
 	budget  *workers.Budget
 	queue   workqueue.TypedRateLimitingInterface[workload.Ref]
@@ -134,13 +134,13 @@ func (n *Note) Waits() string {
 	return text
 }
 
-// New returns a Loop. It observes the world from now on, and works once it runs.
-func New(w *world.World, m Members, writer loop.Writer, k loop.Keeper, metrics *Metrics, opts Options) *Loop {
+// New returns an Actuator. It observes the world from now on, and works once it runs.
+func New(w *world.World, m ResizablePods, writer loop.Writer, k loop.Protector, metrics *Metrics, opts Options) *Actuator {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
 	base := loop.New(m, writer, calm)
-	l := &Loop{
+	l := &Actuator{
 		base: base, opts: opts, world: w, members: m, keeper: k, metrics: metrics, budget: workers.NewBudget(writesPerSecond), queue: base.Queue,
 		watch: clock.RealClock{}, claimed: map[workload.Ref]struct{}{}, notes: map[workload.Ref]Note{}, failures: map[workload.Ref]string{},
 		refused: map[workload.Ref]map[string]refusal{}, keeping: map[workload.Ref]map[string]keeping{},
@@ -151,7 +151,7 @@ func New(w *world.World, m Members, writer loop.Writer, k loop.Keeper, metrics *
 }
 
 // Run works until the context ends.
-func (l *Loop) Run(ctx context.Context) {
+func (l *Actuator) Run(ctx context.Context) {
 	l.mu.Lock()
 	l.running = true
 	l.mu.Unlock()
@@ -162,7 +162,7 @@ func (l *Loop) Run(ctx context.Context) {
 }
 
 // Decided implements target.Actuator.
-func (l *Loop) Decided(ref workload.Ref, v *decide.Verdict) {
+func (l *Actuator) Decided(ref workload.Ref, v *decide.Verdict) {
 	_, claimed := claimOf(v.Plan)
 	l.mu.Lock()
 	_, was := l.claimed[ref]
@@ -188,13 +188,13 @@ func claimOf(p workload.Plan) (workload.Claim[int64], bool) {
 }
 
 // MembersChanged implements members.Listener.
-func (l *Loop) MembersChanged(refs []workload.Ref) { l.base.Calm(refs...) }
+func (l *Actuator) MembersChanged(refs []workload.Ref) { l.base.Calm(refs...) }
 
 // MembersSettled implements members.Listener.
-func (l *Loop) MembersSettled() { l.queueAll() }
+func (l *Actuator) MembersSettled() { l.queueAll() }
 
 // AfterPublish implements world.Observer: a freeze may have begun or ended, and the claims of policies with it.
-func (l *Loop) AfterPublish(_ *world.Snapshot, c *world.Change) {
+func (l *Actuator) AfterPublish(_ *world.Snapshot, c *world.Change) {
 	for _, p := range c.Policies {
 		if p.New == nil {
 			l.metrics.forget(p.ID)
@@ -208,7 +208,7 @@ func (l *Loop) AfterPublish(_ *world.Snapshot, c *world.Change) {
 }
 
 // begin starts counting changes in place for a policy that may ask for some.
-func (l *Loop) begin(p *world.Policy) {
+func (l *Actuator) begin(p *world.Policy) {
 	l.mu.Lock()
 	running := l.running
 	l.mu.Unlock()
@@ -217,7 +217,7 @@ func (l *Loop) begin(p *world.Policy) {
 	}
 }
 
-func (l *Loop) queueAll() {
+func (l *Actuator) queueAll() {
 	l.mu.Lock()
 	refs := make([]workload.Ref, 0, len(l.claimed))
 	for ref := range l.claimed {
@@ -228,7 +228,7 @@ func (l *Loop) queueAll() {
 }
 
 // fault records a panic.
-func (l *Loop) fault(ref workload.Ref, err error) {
+func (l *Actuator) fault(ref workload.Ref, err error) {
 	l.opts.Fault()
 	l.mu.Lock()
 	n, noted := l.notes[ref]
@@ -239,14 +239,14 @@ func (l *Loop) fault(ref workload.Ref, err error) {
 }
 
 // Note returns the progress of a target's pods.
-func (l *Loop) Note(ref workload.Ref) Note {
+func (l *Actuator) Note(ref workload.Ref) Note {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.notes[ref]
 }
 
 // setNote stores a note, and reports it if it is new.
-func (l *Loop) setNote(ref workload.Ref, n Note) {
+func (l *Actuator) setNote(ref workload.Ref, n Note) {
 	l.mu.Lock()
 	before, had := l.notes[ref]
 	l.notes[ref] = n
@@ -258,7 +258,7 @@ func (l *Loop) setNote(ref workload.Ref, n Note) {
 
 // Mark implements target.Actuator. It adds the state of a target's pods to the result of the policy that changes them in
 // place.
-func (l *Loop) Mark(ref workload.Ref, _ []decide.Opinion, results []status.TargetResult) {
+func (l *Actuator) Mark(ref workload.Ref, _ []decide.Opinion, results []status.TargetResult) {
 	n := l.Note(ref)
 	for i := range results {
 		r := &results[i]
@@ -275,7 +275,7 @@ func (l *Loop) Mark(ref workload.Ref, _ []decide.Opinion, results []status.Targe
 }
 
 // Report implements target.Actuator. The report of tuning has the progress of changes in place.
-func (l *Loop) Report(*world.Policy, policy.Object) (reason, message string) { return "", "" }
+func (l *Actuator) Report(*world.Policy, policy.Object) (reason, message string) { return "", "" }
 
 // isSettled reports whether neither a plan nor an earlier change restarts a pod of a target.
 func isSettled(f *podplan.Fleet, plan podsize.ResizePlan) bool {
@@ -284,7 +284,7 @@ func isSettled(f *podplan.Fleet, plan podsize.ResizePlan) bool {
 
 // forget drops the note of a target without a claim, also after a start, when the claim may not be known yet. The
 // target keeps its turn while an earlier change may still restart its pods.
-func (l *Loop) forget(ref workload.Ref, f *podplan.Fleet) {
+func (l *Actuator) forget(ref workload.Ref, f *podplan.Fleet) {
 	l.mu.Lock()
 	_, had := l.notes[ref]
 	delete(l.notes, ref)
@@ -296,7 +296,7 @@ func (l *Loop) forget(ref workload.Ref, f *podplan.Fleet) {
 }
 
 // process brings the pods of a target to its merged plan. It returns an error if another try is needed.
-func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
+func (l *Actuator) process(ctx context.Context, ref workload.Ref) error {
 	f, known := l.members.Fleet(ref)
 	if !known {
 		return nil // MembersSettled queues the target again
@@ -351,7 +351,7 @@ func (l *Loop) process(ctx context.Context, ref workload.Ref) error {
 
 // carryOut writes changes of a target's pods and records their progress. again is called for a new plan after a
 // refusal.
-func (l *Loop) carryOut(ctx context.Context, ref workload.Ref, n *Note, changes []podsize.ResizeChange,
+func (l *Actuator) carryOut(ctx context.Context, ref workload.Ref, n *Note, changes []podsize.ResizeChange,
 	again func() podsize.ResizePlan) error {
 	done, refused, err := l.writeAll(ctx, ref, n.Policy, changes)
 	if refused > 0 {
@@ -367,7 +367,7 @@ func restarts(c podsize.ResizeChange) bool { return c.Restarts }
 
 // takeTurn asks whether the restarting changes of a plan may be made now. It returns the reason to wait. It returns ""
 // if the changes may be made, or if the plan has no such changes.
-func (l *Loop) takeTurn(ctx context.Context, ref workload.Ref, claim workload.Claim[int64], plan *podsize.ResizePlan) (waits string) {
+func (l *Actuator) takeTurn(ctx context.Context, ref workload.Ref, claim workload.Claim[int64], plan *podsize.ResizePlan) (waits string) {
 	if !slices.ContainsFunc(plan.Changes, restarts) {
 		return ""
 	}

@@ -62,7 +62,7 @@ func namesField(err error) bool {
 }
 
 // refuse records a permanently refused change, and drops old records.
-func (l *Loop) refuse(ref workload.Ref, c podsize.ResizeChange, why string) {
+func (l *Actuator) refuse(ref workload.Ref, c podsize.ResizeChange, why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for of, all := range l.refused {
@@ -79,7 +79,7 @@ func (l *Loop) refuse(ref workload.Ref, c podsize.ResizeChange, why string) {
 }
 
 // refusals returns the refused changes of a target's pods, or of an owner of pods to restore.
-func (l *Loop) refusals(ref workload.Ref) podsize.Refusals {
+func (l *Actuator) refusals(ref workload.Ref) podsize.Refusals {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	given := podsize.Refusals{}

@@ -57,7 +57,7 @@ func TestRefusalsOfPodOrNodeArePermanent(t *testing.T) {
 // TestRefusalsAreForgotten: refusals are forgotten after a while, also for targets without a claim.
 func TestRefusalsAreForgotten(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-	l := &Loop{refused: map[workload.Ref]map[string]refusal{}, watch: clock,
+	l := &Actuator{refused: map[workload.Ref]map[string]refusal{}, watch: clock,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[workload.Ref]())}
 	defer l.queue.ShutDown()
 	web, api := workload.Ref{Name: "web"}, workload.Ref{Name: "api"}

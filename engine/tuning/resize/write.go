@@ -20,7 +20,7 @@ const subresource = "resize"
 
 // writeAll writes as many changes as the budget permits. It returns the number of successful changes and of permanently
 // refused changes, and records the refusals. The error is the first other failure.
-func (l *Loop) writeAll(ctx context.Context, ref workload.Ref, id workload.Policy, changes []podsize.ResizeChange) (done, refused int,
+func (l *Actuator) writeAll(ctx context.Context, ref workload.Ref, id workload.Policy, changes []podsize.ResizeChange) (done, refused int,
 	err error) {
 	_, err = loop.Each(l.base, ref, l.budget, l.watch.Now, changes, func(c podsize.ResizeChange) error {
 		err := l.write(ctx, id, c)
@@ -38,7 +38,7 @@ func (l *Loop) writeAll(ctx context.Context, ref workload.Ref, id workload.Polic
 }
 
 // write changes one pod in place, if it is unchanged since it was read.
-func (l *Loop) write(ctx context.Context, id workload.Policy, c podsize.ResizeChange) error {
+func (l *Actuator) write(ctx context.Context, id workload.Policy, c podsize.ResizeChange) error {
 	result, err := l.base.Write(ctx, c.Pod, &workload.Patch{Type: types.StrategicMergePatchType, Subresource: subresource, Body: patchOf(c)})
 	l.metrics.wrote(id, string(result))
 	if errors.Is(err, apply.ErrUndone) {

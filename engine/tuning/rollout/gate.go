@@ -21,12 +21,6 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Members returns the pods of targets.
-type Members interface {
-	// Fleet returns the active pods of a target; false: not everything is known yet.
-	Fleet(ref workload.Ref) (*podplan.Fleet, bool)
-}
-
 // Budgets are the PodDisruptionBudgets, LimitRanges and ResourceQuotas of the cluster.
 type Budgets interface {
 	// Ask returns the obstacle to restarting a target's pods now, or "" if there is none. The target is queued when the
@@ -54,7 +48,7 @@ type Gate struct {
 	*Places
 	world   *world.World
 	queue   Queue
-	members Members
+	members podplan.Fleets
 	budgets Budgets
 	clock   clock.PassiveClock
 
@@ -66,7 +60,7 @@ type Gate struct {
 }
 
 // New returns a Gate without a roll-out. It observes the world from now on. clock is the clock for decisions.
-func New(w *world.World, q Queue, m Members, b Budgets, clock clock.PassiveClock) *Gate {
+func New(w *world.World, q Queue, m podplan.Fleets, b Budgets, clock clock.PassiveClock) *Gate {
 	g := &Gate{Places: NewPlaces(q.Add), world: w, queue: q, members: m, budgets: b, clock: clock, took: map[workload.Ref]struct{}{}}
 	w.Observe(g)
 	return g

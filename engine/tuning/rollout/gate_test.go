@@ -66,7 +66,7 @@ func newScene(t *testing.T) *scene {
 }
 
 // put adds an object.
-func (s *scene) put(t *testing.T, k *world.Kind, manifest string) {
+func (s *scene) put(t *testing.T, k *world.LiveKind, manifest string) {
 	t.Helper()
 	obj := worldtest.Project(t, k.Kind, manifest)
 	k.Live.Objects.(*worldtest.Store).Put(obj)
@@ -74,13 +74,13 @@ func (s *scene) put(t *testing.T, k *world.Kind, manifest string) {
 }
 
 // tune puts kinds to use with their tuned fields, and adds a Tortoise over all Deployments.
-func (s *scene) tune(t *testing.T) (deployments, autoscalers *world.Kind) {
+func (s *scene) tune(t *testing.T) (deployments, autoscalers *world.LiveKind) {
 	t.Helper()
-	use := func(name string) *world.Kind {
+	use := func(name string) *world.LiveKind {
 		k := worldtest.KindWith(t, name, adapter.Keys{Amounts: true})
 		live := world.NewLive(k.Adapter)
 		live.Objects = &worldtest.Store{}
-		used := &world.Kind{Kind: k, Live: live}
+		used := &world.LiveKind{Kind: k, Live: live}
 		s.world.Update(func(tx *world.Tx) { tx.UseKind(used) })
 		return used
 	}

@@ -48,7 +48,7 @@ func newLearner(w *world, rules v1alpha1.TortoiseRules, throttling bool) *learne
 			{Component: app, Requests: requests(own.app, own.memory), Limits: requests(limitRatio*own.app, own.memory)},
 			{Component: proxy, Requests: requests(own.side, 0), Limits: requests(limitRatio*own.side, 0)},
 		},
-		Governor: &policy.SeenGovernor{
+		Autoscaler: &policy.SeenAutoscaler{
 			Ref:         workload.Ref{Namespace: "shop", Name: "web"},
 			Bounds:      workload.Bounds{Min: ptr.To(int64(own.minimum)), Max: ptr.To(int64(own.maximum))},
 			Utilisation: []workload.Utilisation{{Container: app, Resource: workload.CPU, Percent: int64(own.target)}},

@@ -19,9 +19,9 @@ const (
 	governsReplicaSets = `{"spec":{"governsKind":{"group":"apps","kind":"ReplicaSet"}}}`
 )
 
-// governorOf installs a kind whose objects govern the object in .spec.target, and creates an object that governs web.
+// autoscalerOf installs a kind whose objects govern the object in .spec.target, and creates an object that governs web.
 // It has bounds, and a note holds it.
-func governorOf(namespace, kind string) (customkind.Kind, *v1alpha1.Adapter) {
+func autoscalerOf(namespace, kind string) (customkind.Kind, *v1alpha1.Adapter) {
 	GinkgoHelper()
 	k := scene.InstallKind()
 	a := k.Adapter(".spec.replicas")
@@ -30,7 +30,7 @@ func governorOf(namespace, kind string) (customkind.Kind, *v1alpha1.Adapter) {
 	a.Spec.Hold = []v1alpha1.Variant{{Set: []v1alpha1.Write{{Path: ".spec.note", Value: apiextensionsv1.JSON{Raw: []byte(`"held"`)}}}}}
 	a.Spec.Governs, a.Spec.GovernsKind = ".spec.target", &v1alpha1.KindRef{Group: "apps", Kind: kind}
 	scene.Adapt(a)
-	obj := k.Object(namespace, "governor", map[string]any{
+	obj := k.Object(namespace, "autoscaler", map[string]any{
 		"replicas": int64(1), "pool": map[string]any{"size": int64(9)}, "target": map[string]any{"name": "web"},
 	})
 	scene.Create(obj)
@@ -38,10 +38,10 @@ func governorOf(namespace, kind string) (customkind.Kind, *v1alpha1.Adapter) {
 	return k, a
 }
 
-// note reads the text that holds the governor. It is empty if the text is absent.
+// note reads the text that holds the autoscaler. It is empty if the text is absent.
 func note(k customkind.Kind, namespace string) func(Gomega) string {
 	return func(g Gomega) string {
-		text, _, err := unstructured.NestedString(scene.Stored(g, k.Object(namespace, "governor", nil)).Object, "spec", "note")
+		text, _, err := unstructured.NestedString(scene.Stored(g, k.Object(namespace, "autoscaler", nil)).Object, "spec", "note")
 		g.Expect(err).NotTo(HaveOccurred())
 		return text
 	}
@@ -58,17 +58,17 @@ var _ = Describe("An adapter that is edited to govern another kind", func() {
 	It("releases its objects when a sleeping target is no longer theirs, and holds them again when it is", func() {
 		scene.StartManagerAsleep()
 		ns := scene.NewNamespace()
-		k, a := governorOf(ns, "Deployment")
+		k, a := autoscalerOf(ns, "Deployment")
 		scene.Create(scene.Deployment(ns, "web", 3), replicaSet(ns, 2))
 		scene.NightlyOver(ns, func(s *v1alpha1.Schedule) {
 			s.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}
 		})
 		Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(0))
-		Expect(note(k, ns)(Default)).To(Equal("held"), "the governor comes first")
+		Expect(note(k, ns)(Default)).To(Equal("held"), "the autoscaler comes first")
 
 		scene.Patch(a, governsReplicaSets)
 		Eventually(note(k, ns)).Should(BeEmpty())
-		Eventually(scene.PressLedger(k, ns, "governor")).Should(BeEmpty())
+		Eventually(scene.PressLedger(k, ns, "autoscaler")).Should(BeEmpty())
 		Expect(scene.Replicas(ns, "web")(Default)).To(BeEquivalentTo(0))
 
 		scene.Patch(a, governsDeployments)
@@ -78,7 +78,7 @@ var _ = Describe("An adapter that is edited to govern another kind", func() {
 	It("passes the size of a Trigger on its objects to their present targets", func() {
 		scene.StartManager()
 		ns := scene.NewNamespace()
-		k, a := governorOf(ns, "ReplicaSet")
+		k, a := autoscalerOf(ns, "ReplicaSet")
 		rs := replicaSet(ns, 2)
 		scene.Create(scene.Deployment(ns, "web", 3), rs)
 		size := int64(7)

@@ -23,7 +23,7 @@ import (
 func nobodyAnswers(k customkind.Kind) {
 	GinkgoHelper()
 	config := register.Configuration("nobody-answers", register.Endpoint{URL: fmt.Sprintf("https://127.0.0.1:%d", suite.FreePort())},
-		[]register.Kind{{Resource: "adapters", Deletions: true}, {Resource: "schedules"}}, nil)
+		[]register.Hooked{{Resource: "adapters", Deletions: true}, {Resource: "schedules"}}, nil)
 	judged := func() error {
 		return scene.Env.Client.Patch(scene.Ctx, k.Adapter(""), client.RawPatch(types.MergePatchType,
 			[]byte(`{"spec":{"scale":[{"name":"main","replicas":".spec.pool.size"}]}}`)), client.DryRunAll)

@@ -114,13 +114,13 @@ var _ = Describe("An autoscaler of a target that sleeps", func() {
 		before := scene.Stored(Default, h)
 		scene.Nightly(ns, "nights")
 		Eventually(scene.TargetsOf(ns, "nights")).Should(HaveField("Awake", BeEquivalentTo(1)))
-		target, governor := scene.Follow(web), scene.Follow(h)
+		target, autoscaler := scene.Follow(web), scene.Follow(h)
 
 		clock.SetTime(scene.Dusk)
 		Eventually(func() int64 { return target.Since(0, "0", "spec", "replicas") }).Should(BeNumerically(">", 0))
 		asleep := target.Since(0, "0", "spec", "replicas")
 		// Each object has a watch of its own, so one object may be newer than the other.
-		heldAt := func() int64 { return governor.Since(0, "Disabled", "spec", "behavior", "scaleUp", policyOf) }
+		heldAt := func() int64 { return autoscaler.Since(0, "Disabled", "spec", "behavior", "scaleUp", policyOf) }
 		Eventually(heldAt).Should(BeNumerically(">", 0))
 		held := heldAt()
 		Expect(held).To(BeNumerically("<", asleep))
@@ -129,7 +129,7 @@ var _ = Describe("An autoscaler of a target that sleeps", func() {
 		Eventually(func(g Gomega) map[string]any { return scene.AsIs(scene.Stored(g, h)) }).Should(Equal(scene.AsIs(before)))
 		awakeAt := func() int64 { return target.Since(asleep, "3", "spec", "replicas") }
 		Eventually(awakeAt).Should(BeNumerically(">", 0))
-		letGoAt := func() int64 { return governor.Since(held, "", "spec", "behavior", "scaleUp", policyOf) }
+		letGoAt := func() int64 { return autoscaler.Since(held, "", "spec", "behavior", "scaleUp", policyOf) }
 		Eventually(letGoAt).Should(BeNumerically(">", 0))
 		Expect(letGoAt()).To(BeNumerically(">", awakeAt()))
 	})

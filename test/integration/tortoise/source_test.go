@@ -91,7 +91,7 @@ var _ = Describe("A Tortoise whose source is Prometheus", func() {
 				}
 				what := seen(ns, noon)
 				if name == "plain" {
-					what.Governor = nil
+					what.Autoscaler = nil
 				}
 				want := learner.Decide(what).Report
 				Expect(want.Phase).To(Equal("Working"))

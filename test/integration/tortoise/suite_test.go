@@ -242,7 +242,7 @@ func seen(namespace string, now time.Time) policy.Seen {
 	return policy.Seen{Now: now, Since: now, Replicas: 5, Ready: 5,
 		Own: workload.Allocations{{Component: "main", Requests: workload.Requests{MilliCPU: 1000, MemoryBytes: 1 << 30},
 			Limits: workload.Requests{MemoryBytes: 2 << 30}}},
-		Governor: &policy.SeenGovernor{
+		Autoscaler: &policy.SeenAutoscaler{
 			Ref:         workload.Ref{Namespace: namespace, Name: "web"},
 			Bounds:      workload.Bounds{Min: ptr.To(int64(5)), Max: ptr.To(int64(20))},
 			Utilisation: []workload.Utilisation{{Resource: workload.CPU, Percent: 50}},

@@ -27,12 +27,12 @@ type Input struct {
 	// Policy is the replayed policy.
 	Policy policy.Tuner
 	// Requests are the owner's requests, by container. Zero means that the owner has set no request.
-	Requests map[string]tune.Request
+	Requests map[string]tune.Requests
 	// Scaled is the container whose CPU usage sets the number of replicas.
 	Scaled string
-	// Governor is the autoscaler, or an autoscaler as Flyball would create it. If it is nil, the number of replicas cannot
+	// Autoscaler is the autoscaler, or an autoscaler as Flyball would create it. If it is nil, the number of replicas cannot
 	// be chosen.
-	Governor *policy.SeenGovernor
+	Autoscaler *policy.SeenAutoscaler
 	// Bounds has the maximum of replicas for a workload without an autoscaler.
 	Bounds simulation.Bounds
 	// Samples are the samples of the history, in ascending order of time.
@@ -45,7 +45,7 @@ type Input struct {
 	Progress func(share float64)
 
 	// started are the requests at the beginning of the replay.
-	started map[string]tune.Request
+	started map[string]tune.Requests
 }
 
 // Number has the present number, the recommended number, and the reasons.
@@ -136,7 +136,7 @@ func (in Input) total(out *Output) {
 			out.Then.Replicas = int(min(max(out.Min.Recommended, int64(math.Ceil(demand/per))), max(out.Max.Recommended, out.Min.Recommended)))
 		}
 	}
-	if in.Governor == nil {
+	if in.Autoscaler == nil {
 		out.Then.Replicas = out.Now.Replicas
 	}
 	for _, c := range out.Containers {
@@ -177,16 +177,16 @@ const defaultMin, newTarget = 1, 70
 // bounds returns the minimum, the maximum and the target utilisation at the beginning of the replay.
 func (in Input) bounds() (low, top, target int) {
 	low, top, target = defaultMin, in.Bounds.Max, newTarget
-	if in.Governor == nil {
+	if in.Autoscaler == nil {
 		return low, top, target
 	}
-	if b := in.Governor.Bounds; b.Min != nil {
+	if b := in.Autoscaler.Bounds; b.Min != nil {
 		low = int(*b.Min)
 	}
-	if b := in.Governor.Bounds; b.Max != nil {
+	if b := in.Autoscaler.Bounds; b.Max != nil {
 		top = int(*b.Max)
 	}
-	for _, u := range in.Governor.Utilisation {
+	for _, u := range in.Autoscaler.Utilisation {
 		if u.Resource == workload.CPU && (u.Container == "" || u.Container == in.Scaled) {
 			target = int(u.Percent)
 		}
@@ -238,7 +238,7 @@ func (in *Input) tuned() (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	seen := policy.Seen{Since: in.Samples[0].At, Governor: in.Governor}
+	seen := policy.Seen{Since: in.Samples[0].At, Autoscaler: in.Autoscaler}
 	for _, name := range slices.Sorted(maps.Keys(in.started)) {
 		seen.Own = append(seen.Own, workload.Allocation{Component: name,
 			Requests: workload.Requests{MilliCPU: in.started[name].CPU, MemoryBytes: in.started[name].Memory}})
@@ -248,7 +248,7 @@ func (in *Input) tuned() (*Output, error) {
 	decide := func(at time.Time) {
 		seen.Now, seen.Replicas, seen.Ready = at, max(replicas, low), max(replicas, low)
 		found = learner.Decide(seen)
-		if a := found.Report.Autoscaler; a != nil && in.Governor != nil {
+		if a := found.Report.Autoscaler; a != nil && in.Autoscaler != nil {
 			low = int(a.Min.Recommended)
 		}
 	}

@@ -34,8 +34,8 @@ func recorded(t *testing.T, profile string, d time.Duration) Input {
 	t.Helper()
 	low, top := int64(3), int64(20)
 	in := Input{
-		Policy: compiled(t, profile), Requests: map[string]tune.Request{"app": {CPU: 1000, Memory: 1 << 30}, "proxy": {CPU: 100}}, Scaled: "app",
-		Governor: &policy.SeenGovernor{Bounds: workload.Bounds{Min: &low, Max: &top},
+		Policy: compiled(t, profile), Requests: map[string]tune.Requests{"app": {CPU: 1000, Memory: 1 << 30}, "proxy": {CPU: 100}}, Scaled: "app",
+		Autoscaler: &policy.SeenAutoscaler{Bounds: workload.Bounds{Min: &low, Max: &top},
 			Utilisation: []workload.Utilisation{{Container: "app", Resource: workload.CPU, Percent: 70}}},
 		Bounds: simulation.Bounds{Min: 3, Max: 100, PreferredMax: 30}, At: monday.Add(d),
 	}
@@ -68,7 +68,7 @@ func TestNumbersAreThoseOfTheManager(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := policy.Seen{Since: monday, Governor: in.Governor, Own: workload.Allocations{
+	seen := policy.Seen{Since: monday, Autoscaler: in.Autoscaler, Own: workload.Allocations{
 		{Component: "app", Requests: workload.Requests{MilliCPU: 1000, MemoryBytes: 1 << 30}},
 		{Component: "proxy", Requests: workload.Requests{MilliCPU: 100, MemoryBytes: 50 << 20}},
 	}}
@@ -126,7 +126,7 @@ func TestReplayIgnoresLaterSamples(t *testing.T) {
 	if _, err := Run(whole); err == nil {
 		t.Error("before the first sample there is an answer")
 	}
-	whole.At, whole.Requests = half.At, map[string]tune.Request{}
+	whole.At, whole.Requests = half.At, map[string]tune.Requests{}
 	if _, err := Run(whole); err == nil || !strings.Contains(err.Error(), "no container requests CPU") {
 		t.Errorf("without containers the error is %v", err)
 	}
@@ -176,11 +176,11 @@ func TestReplayOfTheOriginalProfile(t *testing.T) {
 // replicas keeps their number.
 func TestWithoutRequests(t *testing.T) {
 	in := recorded(t, "Balanced", 2*time.Hour)
-	in.Requests["app"] = tune.Request{}
+	in.Requests["app"] = tune.Requests{}
 	if o := run(t, in); o.Containers[0].CPU.Recommended < 300 || o.Containers[0].Memory.Recommended < 400<<20 {
 		t.Errorf("requests are %+v", o.Containers[0])
 	}
-	in.Governor = nil
+	in.Autoscaler = nil
 	if o := run(t, in); o.Then.Replicas != o.Now.Replicas {
 		t.Errorf("%d replicas become %d", o.Now.Replicas, o.Then.Replicas)
 	}

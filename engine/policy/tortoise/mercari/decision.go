@@ -48,8 +48,8 @@ type Decision struct {
 	Targets []int32
 }
 
-// State is the state of the formulas, with a JSON form.
-type State struct {
+// Learnt is the state of the formulas, with a JSON form.
+type Learnt struct {
 	// Low has the slots of the recommended minimum. Top has the slots of the recommended maximum.
 	Low, Top Slots
 	// Values has the value V of the formulas by container and resource.
@@ -66,12 +66,12 @@ type Formulas struct {
 	Config Config
 	// Zone is the time zone of the slots.
 	Zone *time.Location
-	State
+	Learnt
 }
 
 // NewFormulas returns formulas without history, with slots in a time zone.
 func NewFormulas(c Config, zone *time.Location) *Formulas {
-	return &Formulas{Config: c, Zone: zone, State: State{Low: newSlots(c.Weekly), Top: newSlots(c.Weekly), Values: map[string]int64{}}}
+	return &Formulas{Config: c, Zone: zone, Learnt: Learnt{Low: newSlots(c.Weekly), Top: newSlots(c.Weekly), Values: map[string]int64{}}}
 }
 
 // Decide returns the numbers to set at an instant. In an emergency, and on the way back from it, recommendations do not

@@ -84,11 +84,11 @@ func TestFormulasSeeResourcesWithARequest(t *testing.T) {
 	k.formulas.Config = k.config()
 	k.Observe(workload.Sample{At: at, Container: "app", CPU: 300, Memory: 300 << 20, Replicas: 3},
 		workload.Sample{At: at, Container: "bare", CPU: 10, Memory: 10 << 20, Replicas: 3})
-	k.Rules.Least = map[string]tune.Request{"app": {CPU: 7, Memory: 8}}
-	k.Rules.Most = map[string]tune.Request{"app": {CPU: 70, Memory: 80}}
+	k.Rules.Least = map[string]tune.Requests{"app": {CPU: 7, Memory: 8}}
+	k.Rules.Most = map[string]tune.Requests{"app": {CPU: 70, Memory: 80}}
 	how := map[string]Scalings{"app": {CPU: ByReplicas, Memory: ByReplicas}, "bare": {CPU: BySize, Memory: BySize},
 		"off": {CPU: Never, Memory: Never}}
-	requests := map[string]tune.Request{"app": {CPU: 1000, Memory: 1 << 30}, "bare": {}, "off": {CPU: 5, Memory: 5}}
+	requests := map[string]tune.Requests{"app": {CPU: 1000, Memory: 1 << 30}, "bare": {}, "off": {CPU: 5, Memory: 5}}
 	o := tune.Observed{Now: at, Targets: []tune.Target{{Percent: 70}, {Memory: true, Container: "app", Percent: 60},
 		{Memory: true, Container: "other", Percent: 50}}}
 	got := k.resources(how, scaled, o, requests)
@@ -140,7 +140,7 @@ func TestTheTargetThatAResourceHas(t *testing.T) {
 // is scaled by size.
 func TestHowContainersAreScaled(t *testing.T) {
 	k := New()
-	own := map[string]tune.Request{"app": {CPU: 1, Memory: 1}, "bare": {}}
+	own := map[string]tune.Requests{"app": {CPU: 1, Memory: 1}, "bare": {}}
 	got := k.scalings(scaled, tune.Observed{Own: own, Attached: true, Targets: []tune.Target{{Percent: 70}}})
 	want := map[string]Scalings{"app": {CPU: ByReplicas, Memory: BySize}, "bare": {CPU: Never, Memory: Never}}
 	if !maps.Equal(got, want) {
@@ -240,7 +240,7 @@ func TestSamplesOfStartingPodsAreIgnoredExceptKills(t *testing.T) {
 // request was
 // decided.
 func TestEmergencyGivesOnlyTheReasonOfThePhase(t *testing.T) {
-	own := map[string]tune.Request{"app": {CPU: 1000, Memory: 1 << 30}}
+	own := map[string]tune.Requests{"app": {CPU: 1000, Memory: 1 << 30}}
 	for manual, want := range map[bool][]string{false: {"phase", "request", "app memory", "min", "max", "utilisation"}, true: {"phase"}} {
 		k, spec := New(), scaled
 		k.Observe(workload.Sample{At: at, Container: "app", CPU: 100, Memory: 1 << 20, Replicas: 1})

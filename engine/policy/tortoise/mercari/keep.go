@@ -11,7 +11,7 @@ import (
 
 // Kept is the state that is kept across a restart, with a JSON form.
 type Kept struct {
-	State
+	Learnt
 	// Zone is the name of the time zone of the slots.
 	Zone          string
 	Targets       map[string]int32
@@ -21,7 +21,7 @@ type Kept struct {
 
 // Keep returns the learnt state.
 func (t *Tuner) Keep() *Kept {
-	return &Kept{State: t.formulas.State, Zone: t.zone, Targets: t.targets, First: t.first, Newest: t.newest, VPA: t.vpa.Keep()}
+	return &Kept{Learnt: t.formulas.Learnt, Zone: t.zone, Targets: t.targets, First: t.first, Newest: t.newest, VPA: t.vpa.Keep()}
 }
 
 // IsSound reports whether the numbers are possible. Counts, sizes and shares must not be negative, and the mode must be
@@ -48,7 +48,7 @@ func Restore(k *Kept) (*Tuner, error) {
 	}
 	t := New()
 	values, targets := t.formulas.Values, t.targets
-	t.formulas.State, t.zone, t.targets, t.first, t.newest = k.State, k.Zone, k.Targets, k.First, k.Newest
+	t.formulas.Learnt, t.zone, t.targets, t.first, t.newest = k.Learnt, k.Zone, k.Targets, k.First, k.Newest
 	if k.Values == nil {
 		t.formulas.Values = values
 	}

@@ -22,7 +22,7 @@ type Rules struct {
 	// Asked has the ways of scaling that the spec gives, by container; nil: it gives none.
 	Asked map[string]Scalings
 	// Least and Most are the bounds of requests that the spec gives, by container; zero: no bound.
-	Least, Most map[string]tune.Request
+	Least, Most map[string]tune.Requests
 }
 
 // Tuner tunes one target.
@@ -187,7 +187,7 @@ func (t *Tuner) scalings(spec tune.Spec, o tune.Observed) map[string]Scalings {
 }
 
 // resources returns the resources that are not Off, as input of the formulas.
-func (t *Tuner) resources(how map[string]Scalings, spec tune.Spec, o tune.Observed, requests map[string]tune.Request) []Resource {
+func (t *Tuner) resources(how map[string]Scalings, spec tune.Spec, o tune.Observed, requests map[string]tune.Requests) []Resource {
 	var all []Resource
 	c := t.formulas.Config
 	for _, name := range slices.Sorted(maps.Keys(how)) {

@@ -19,7 +19,7 @@ import (
 var (
 	// sunday is the begin of the slots of a week.
 	sunday = time.Date(2037, 5, 10, 0, 0, 0, 0, time.UTC)
-	own    = map[string]tune.Request{"app": {CPU: 1000, Memory: 1 << 30}, "side": {CPU: 100, Memory: 128 << 20}}
+	own    = map[string]tune.Requests{"app": {CPU: 1000, Memory: 1 << 30}, "side": {CPU: 100, Memory: 128 << 20}}
 	spec   = tune.Defaults(simulation.Profiles["Balanced"], "app")
 	onPods = []tune.Target{{Percent: 70}}
 )
@@ -83,11 +83,11 @@ func TestNumbersAreThoseOfTheFormulas(t *testing.T) {
 					Upper: int64(1000 * memoryUpper), Limits: c.Memory(0, 0)})
 		}
 		d := formulas.Decide(mercari.Seen{Now: at, Replicas: 10, Minimum: int32(o.Setting.Min), Resources: all})
-		want := map[string]tune.Request{"app": o.Setting.Requests["app"], "side": o.Setting.Requests["side"]}
+		want := map[string]tune.Requests{"app": o.Setting.Requests["app"], "side": o.Setting.Requests["side"]}
 		if d.RollOut {
 			rolled++
-			want["app"] = tune.Request{CPU: d.Sizes[0].Size, Memory: d.Sizes[1].Size / 1000}
-			want["side"] = tune.Request{CPU: d.Sizes[2].Size, Memory: d.Sizes[3].Size / 1000}
+			want["app"] = tune.Requests{CPU: d.Sizes[0].Size, Memory: d.Sizes[1].Size / 1000}
+			want["side"] = tune.Requests{CPU: d.Sizes[2].Size, Memory: d.Sizes[3].Size / 1000}
 		}
 		got := k.Decide(spec, o)
 		if diff := cmp.Diff(want, got.Setting.Requests); diff != "" {
@@ -180,7 +180,7 @@ func TestWaysOfScaling(t *testing.T) {
 func TestSpecChangesTheOriginalsParameters(t *testing.T) {
 	k := mercari.New()
 	k.Rules = mercari.Rules{Min: 12, Max: 15, PreferredMax: 14, StepDown: 0.5, Cooldown: 24 * time.Hour,
-		Least: map[string]tune.Request{"app": {Memory: 600 << 20}}}
+		Least: map[string]tune.Requests{"app": {Memory: 600 << 20}}}
 	r, _ := live(k, spec, sunday, 20*time.Minute, nil)
 	if got := r.Setting.Requests; got["app"].Memory != 600<<20 || got["side"].CPU != 50 {
 		t.Errorf("after one step of half at most it is %v", got)

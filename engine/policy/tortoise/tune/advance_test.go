@@ -49,7 +49,7 @@ func TestAnEditByTheOwnerIsAStep(t *testing.T) {
 	for _, changed := range []bool{true, false} {
 		tuner, now := steady()
 		tuner.Decide(half(), Observed{Now: now, Changed: changed,
-			Setting: Setting{Requests: map[string]Request{"app": {CPU: 100}}, Min: 1, Max: 100}, Replicas: 1, Ready: 1})
+			Setting: Setting{Requests: map[string]Requests{"app": {CPU: 100}}, Min: 1, Max: 100}, Replicas: 1, Ready: 1})
 		if got := tuner.State.Resized.Equal(now); got != changed {
 			t.Errorf("with an edit %t: requests changed now: %t", changed, got)
 		}

@@ -12,7 +12,7 @@ import (
 func TestTheChoiceIsMadeOnceADay(t *testing.T) {
 	tuner, now := steady()
 	spec := half()
-	o := Observed{Now: now, Setting: Setting{Requests: map[string]Request{"app": {CPU: 100, Memory: 1 << 30}}, Min: 1, Max: 100,
+	o := Observed{Now: now, Setting: Setting{Requests: map[string]Requests{"app": {CPU: 100, Memory: 1 << 30}}, Min: 1, Max: 100,
 		Utilisation: 70}}
 	tuner.State.Phase, tuner.State.Chosen, tuner.State.Moved = Working, time.Time{}, time.Time{}
 	o.Busy = true

@@ -19,7 +19,7 @@ func TestAClockThatWasAheadStopsNothing(t *testing.T) {
 	}
 	tuner.Observe(workload.Sample{At: later, Container: "app", CPU: 100, Memory: 1 << 20, Replicas: 1})
 	tuner.Observe(workload.Sample{At: now, Container: "app", CPU: 100, Memory: 1 << 20, Replicas: 1})
-	tuner.Decide(half(), Observed{Now: now, Setting: Setting{Requests: map[string]Request{"app": {CPU: 100}}, Min: 1, Max: 100}, Replicas: 1,
+	tuner.Decide(half(), Observed{Now: now, Setting: Setting{Requests: map[string]Requests{"app": {CPU: 100}}, Min: 1, Max: 100}, Replicas: 1,
 		Ready: 1})
 	for name, at := range map[string]time.Time{"resized": s.Resized, "raised": s.Raised, "behind": s.Behind, "stuck since": s.StuckSince,
 		"well since": s.WellSince, "chosen": s.Chosen, "moved": s.Moved, "awaiting": s.Awaiting, "newest": tuner.Usage.Newest()} {

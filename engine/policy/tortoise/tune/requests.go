@@ -171,7 +171,7 @@ func again(spec Spec) string {
 }
 
 // change puts the changed requests of a container into the setting, and records the time of the change.
-func (t *Tuner) change(to *Setting, name string, before, after Request, now time.Time) {
+func (t *Tuner) change(to *Setting, name string, before, after Requests, now time.Time) {
 	if after == before {
 		return
 	}

@@ -87,7 +87,7 @@ func TestTheShareOfTheLastWeek(t *testing.T) {
 func TestSidecarRequestFollowsItsShareWithinLimits(t *testing.T) {
 	tuner, spec := New(), half()
 	tuner.shares = map[string]float64{"proxy": 0.02}
-	spec.Limits = map[string]Limits{"proxy": {Min: Request{CPU: 15}, Max: Request{CPU: 30}}}
+	spec.Limits = map[string]Limits{"proxy": {Min: Requests{CPU: 15}, Max: Requests{CPU: 30}}}
 	for request, want := range map[int64]int64{100: 15, 750: 15, 751: 16, 1000: 20, 1001: 21, 1500: 30, 5000: 30} {
 		if got, why := tuner.beside(spec, "proxy", request); got != want || (why != "") != (request < 750 || request > 1500) {
 			t.Errorf("beside %dm it is %dm, want %dm", request, got, want)
@@ -106,11 +106,11 @@ func TestVerticalRequests(t *testing.T) {
 		tuner, spec := New(), half()
 		tuner.State.Phase, tuner.State.Resized, tuner.shares = Working, monday, map[string]float64{"proxy": 0.02, "idle": 0}
 		tuner.shared = monday.Add(tc.age)
-		was := map[string]Request{"app": {1000, 1 << 30}, "proxy": {tc.was, 1 << 30}, "idle": {500, 1 << 30}}
+		was := map[string]Requests{"app": {1000, 1 << 30}, "proxy": {tc.was, 1 << 30}, "idle": {500, 1 << 30}}
 		o := Observed{Now: monday.Add(tc.age), Setting: Setting{Requests: was}}
 		to := clone(o.Setting)
 		tuner.vertical(spec, o, &to)
-		if to.Requests["proxy"] != (Request{tc.want, 1 << 30}) || to.Requests["app"] != was["app"] || to.Requests["idle"] != was["idle"] {
+		if to.Requests["proxy"] != (Requests{tc.want, 1 << 30}) || to.Requests["app"] != was["app"] || to.Requests["idle"] != was["idle"] {
 			t.Errorf("after %s, %dm become %+v", tc.age, tc.was, to.Requests)
 		}
 		if changed := tuner.State.Resized.Equal(o.Now); changed != (tc.was != tc.want || tc.age == 0) {
@@ -148,7 +148,7 @@ func TestMemoryThatIsShort(t *testing.T) {
 		tuner.Observe(workload.Sample{At: monday, Container: "app", CPU: -1, Memory: 300 << 20, Replicas: 1})
 		tuner.State.Phase, tuner.State.Raised = Working, monday.Add(-tc.raised)
 		used := tuner.Usage.Memory("app", 0.99)
-		is, l := int64(used/tc.used), Limits{Max: Request{Memory: 1 << 40}}
+		is, l := int64(used/tc.used), Limits{Max: Requests{Memory: 1 << 40}}
 		if tc.least != no {
 			l.Min.Memory, l.Floor.Memory = is+tc.least, is+tc.least
 		}
@@ -156,7 +156,7 @@ func TestMemoryThatIsShort(t *testing.T) {
 			l.Max.Memory = is + tc.most
 		}
 		spec.Limits = map[string]Limits{"app": l}
-		o := Observed{Now: monday, Setting: Setting{Requests: map[string]Request{"app": {1000, is}}}}
+		o := Observed{Now: monday, Setting: Setting{Requests: map[string]Requests{"app": {1000, is}}}}
 		to := clone(o.Setting)
 		tuner.vertical(spec, o, &to)
 		want := is
@@ -187,7 +187,7 @@ func TestCPUThatIsShortWaits(t *testing.T) {
 		tuner, spec := New(), half()
 		tuner.State.Phase, tuner.State.Raised, tuner.shares = Working, monday.Add(-tc.raised), map[string]float64{"proxy": 0.02}
 		tuner.shared = monday
-		o := Observed{Now: monday, Setting: Setting{Requests: map[string]Request{"app": {1000, 0}, "proxy": {tc.was, 0}}}}
+		o := Observed{Now: monday, Setting: Setting{Requests: map[string]Requests{"app": {1000, 0}, "proxy": {tc.was, 0}}}}
 		to := clone(o.Setting)
 		tuner.vertical(spec, o, &to)
 		if got := to.Requests["proxy"].CPU; got != tc.want {
@@ -215,8 +215,8 @@ func TestOnlyAFallingRequestWaitsForPods(t *testing.T) {
 
 // TestWhichChangesAreRises checks that a change counts as a rise if CPU or memory grows.
 func TestWhichChangesAreRises(t *testing.T) {
-	before := Request{CPU: 1000, Memory: 1000}
-	for after, want := range map[Request]struct{ changed, raised bool }{
+	before := Requests{CPU: 1000, Memory: 1000}
+	for after, want := range map[Requests]struct{ changed, raised bool }{
 		before:       {false, false},
 		{1001, 1000}: {true, true},
 		{1000, 1001}: {true, true},
@@ -226,7 +226,7 @@ func TestWhichChangesAreRises(t *testing.T) {
 		{1000, 999}:  {true, false},
 		{999, 999}:   {true, false},
 	} {
-		tuner, to := New(), Setting{Requests: map[string]Request{"app": before}}
+		tuner, to := New(), Setting{Requests: map[string]Requests{"app": before}}
 		tuner.change(&to, "app", before, after, monday)
 		if changed, raised := tuner.State.Resized.Equal(monday), tuner.State.Raised.Equal(monday); changed != want.changed ||
 			raised != want.raised || to.Requests["app"] != after {
@@ -262,7 +262,7 @@ func TestReplicasComeFirst(t *testing.T) {
 		if tuner.State.Chosen = now; tc.wanted == 0 {
 			tuner.State.Chosen = time.Time{}
 		}
-		o := Observed{Now: now, Ready: tc.ready, Setting: Setting{Requests: map[string]Request{"app": {1000, 1 << 30}}}}
+		o := Observed{Now: now, Ready: tc.ready, Setting: Setting{Requests: map[string]Requests{"app": {1000, 1 << 30}}}}
 		to := clone(o.Setting)
 		if got, _ := tuner.request(spec, o, &to, Working.Allowed(), tuner.pace(spec, o)); got != tc.request ||
 			to.Requests["app"].CPU != tc.next {
@@ -287,7 +287,7 @@ func TestReplicasAreWaitedForACooldown(t *testing.T) {
 		enough  int
 	}{{0, 2000, 1000, 5}, {time.Minute, 800, 1000, 5}, {30 * time.Minute, 2400, 1000, 6}, {time.Hour, 800, 800, 0}} {
 		see(tuner, now.Add(tc.after), tc.demand)
-		o := Observed{Now: now.Add(tc.after), Ready: 4, Setting: Setting{Requests: map[string]Request{"app": {1000, 1 << 30}}}}
+		o := Observed{Now: now.Add(tc.after), Ready: 4, Setting: Setting{Requests: map[string]Requests{"app": {1000, 1 << 30}}}}
 		to := clone(o.Setting)
 		if _, enough := tuner.request(spec, o, &to, Working.Allowed(), tuner.pace(spec, o)); enough != tc.enough ||
 			to.Requests["app"].CPU != tc.request {
@@ -302,7 +302,7 @@ func TestReplicasAreWaitedForACooldown(t *testing.T) {
 func TestWhenTheNextStepIs(t *testing.T) {
 	spec, never, later := half(), time.Time{}, monday.Add(time.Minute)
 	spec.Bounds.MinRequest, spec.Bounds.MaxRequest = 50, 5000
-	now := Setting{Requests: map[string]Request{spec.Scaled: {CPU: 1000}}}
+	now := Setting{Requests: map[string]Requests{spec.Scaled: {CPU: 1000}}}
 	for _, tc := range []struct {
 		reason          string
 		wanted          int64

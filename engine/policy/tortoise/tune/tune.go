@@ -13,13 +13,13 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Request has the requests of a container, in milli-CPU and bytes.
-type Request struct{ CPU, Memory int64 }
+// Requests has the requests of a container, in milli-CPU and bytes.
+type Requests struct{ CPU, Memory int64 }
 
 // Setting has all tuned numbers.
 type Setting struct {
 	// Requests has the requests of each container by name.
-	Requests map[string]Request
+	Requests map[string]Requests
 	// Min and Max are the bounds of the autoscaler. Utilisation is its target in percent.
 	Min, Max, Utilisation int
 }
@@ -29,7 +29,7 @@ const Unbounded = 1 << 50
 
 // Limits bound the requests of a container. Max is Unbounded if there is no maximum. Floor is the part of Min that the
 // spec gives explicitly: a request below Floor counts as too small.
-type Limits struct{ Min, Max, Floor Request }
+type Limits struct{ Min, Max, Floor Requests }
 
 // Spec is the wanted tuning.
 type Spec struct {
@@ -69,7 +69,7 @@ type Owner struct {
 type Vertical struct {
 	// By is the name of the VerticalPodAutoscaler.
 	By                   string
-	Target, Lower, Upper Request
+	Target, Lower, Upper Requests
 	// Unsure is true if the VerticalPodAutoscaler has too little history.
 	Unsure bool
 }
@@ -85,7 +85,7 @@ func Defaults(p simulation.Profile, scaled string) Spec {
 
 // DefaultLimits bound every container without limits of its own. They have no maximum, because only the owner knows the
 // largest useful request.
-var DefaultLimits = Limits{Min: Request{CPU: 10, Memory: 50 << 20}, Max: Request{CPU: Unbounded, Memory: Unbounded}}
+var DefaultLimits = Limits{Min: Requests{CPU: 10, Memory: 50 << 20}, Max: Requests{CPU: Unbounded, Memory: Unbounded}}
 
 func (s Spec) limits(name string) Limits {
 	if l, ok := s.Limits[name]; ok {
@@ -115,7 +115,7 @@ type Observed struct {
 	Busy bool
 	// Changed is true if the owner has changed a request since the last decision. Own has the owner's requests by container.
 	Changed bool
-	Own     map[string]Request
+	Own     map[string]Requests
 	// Attached is true if the target has an autoscaler. Targets are the original target utilisations of the autoscaler.
 	Attached bool
 	Targets  []Target
@@ -152,8 +152,8 @@ type Recommendation struct {
 	Demand, Upper, Loss float64
 }
 
-// State is the state besides the usage that survives a restart.
-type State struct {
+// Progress is the state besides the usage that survives a restart.
+type Progress struct {
 	Phase Phase
 	// Resized is the time of the last change of requests. Raised is the time of the last rise of a request that was too
 	// small. Behind is the last time when some pod requested more than the setting.
@@ -185,14 +185,14 @@ func NotAfter(now time.Time, instants ...*time.Time) {
 
 // until sets instants that are later than now to now. Such instants come from a clock that was ahead. Without the change,
 // everything would wait until these times.
-func (s *State) until(now time.Time) {
+func (s *Progress) until(now time.Time) {
 	NotAfter(now, &s.Resized, &s.Raised, &s.Behind, &s.StuckSince, &s.WellSince, &s.Chosen, &s.Moved, &s.Awaiting)
 }
 
 // Tuner tunes one target.
 type Tuner struct {
 	Usage *model.Target
-	State State
+	State Progress
 
 	// shares has the usage of other containers for each milli-CPU of the scaled container. shared is the time at which it
 	// was computed.

@@ -28,7 +28,7 @@ type scene struct {
 	grows func(at time.Time) float64
 	// pods are the requests that the pods have. They follow the setting, except while stays returns true; stays is nil: they
 	// always follow.
-	pods  map[string]Request
+	pods  map[string]Requests
 	stays func(at time.Time) bool
 	// blind is true if there are no samples. stuck is true if the autoscaler cannot read its metrics.
 	blind, stuck bool
@@ -39,7 +39,7 @@ type scene struct {
 func newScene() *scene {
 	s := &scene{Tuner: New(), spec: Defaults(simulation.Profiles["Balanced"], "app"), now: monday, replicas: 5,
 		random: rand.New(rand.NewPCG(1, 2))}
-	s.setting = Setting{Requests: map[string]Request{"app": {1000, 1 << 30}, "proxy": {100, 128 << 20}}, Min: 3, Max: 50, Utilisation: 70}
+	s.setting = Setting{Requests: map[string]Requests{"app": {1000, 1 << 30}, "proxy": {100, 128 << 20}}, Min: 3, Max: 50, Utilisation: 70}
 	s.spec.Owner = Owner{Request: 1000, Target: 70, Min: 3}
 	s.demand = func(at time.Time) float64 {
 		return 2500 - 1500*math.Cos(2*math.Pi*float64(at.Hour()*60+at.Minute())/1440)
@@ -305,8 +305,8 @@ func TestFallsWaitUntilPodsHaveThem(t *testing.T) {
 func TestMemoryRisesToAnExplicitMinimumOnly(t *testing.T) {
 	for floor, want := range map[int64]int64{0: 1 << 30, 3 << 30: 3 << 30} {
 		s := newScene()
-		s.spec.Limits = map[string]Limits{"app": {Min: Request{CPU: 50, Memory: 3 << 30}, Max: Request{CPU: 4000, Memory: 8 << 30},
-			Floor: Request{Memory: floor}}}
+		s.spec.Limits = map[string]Limits{"app": {Min: Requests{CPU: 50, Memory: 3 << 30}, Max: Requests{CPU: 4000, Memory: 8 << 30},
+			Floor: Requests{Memory: floor}}}
 		s.run(3 * 24 * time.Hour)
 		if m := s.setting.Requests["app"].Memory; m != want {
 			t.Errorf("with %d MiB asked for, memory is %d MiB", floor>>20, m>>20)

@@ -14,10 +14,10 @@ import (
 // once. A request above the recommended target falls in steps, after the cooldown.
 func TestVerticalRecommendationRaisesAtOnceAndLowersInSteps(t *testing.T) {
 	const mib = 1 << 20
-	within := Limits{Min: Request{CPU: 50, Memory: 100 * mib}, Max: Request{CPU: 2000, Memory: 4096 * mib}}
+	within := Limits{Min: Requests{CPU: 50, Memory: 100 * mib}, Max: Requests{CPU: 2000, Memory: 4096 * mib}}
 	memory := func(target, lower, upper int64) Vertical {
-		return Vertical{By: "web", Target: Request{Memory: target * mib}, Lower: Request{Memory: lower * mib},
-			Upper: Request{Memory: upper * mib}}
+		return Vertical{By: "web", Target: Requests{Memory: target * mib}, Lower: Requests{Memory: lower * mib},
+			Upper: Requests{Memory: upper * mib}}
 	}
 	unsure := memory(500, 400, 9000)
 	unsure.Unsure = true
@@ -47,7 +47,8 @@ func TestVerticalRecommendationRaisesAtOnceAndLowersInSteps(t *testing.T) {
 		{"as it would leave it", memory(1200, 1000, 1500), 1000, 2 * time.Hour, 1000, "leaves what is from 1000 to 1500"},
 		{"below that, within the cooldown", memory(1200, 1001, 1500), 1000, 0, 1200, "1200 MiB: "},
 		{"far below that", memory(3000, 2500, 3500), 1000, 0, 2000, "3000 MiB: "},
-		{"up, and it is unsure", Vertical{By: "web", Target: Request{Memory: 1500 * mib}, Lower: Request{Memory: 1200 * mib}, Unsure: true}, 1000,
+		{"up, and it is unsure", Vertical{By: "web", Target: Requests{Memory: 1500 * mib}, Lower: Requests{Memory: 1200 * mib},
+			Unsure: true}, 1000,
 			0, 1500, "1500 MiB: "},
 		{"above what may be requested", memory(9000, 8000, 9900), 4000, 0, 4096, "4096 MiB: "},
 		{"at what may be requested", memory(9000, 8000, 9900), 4096, 0, 4096, "4096 MiB: "},
@@ -64,9 +65,9 @@ func TestVerticalRecommendationRaisesAtOnceAndLowersInSteps(t *testing.T) {
 		}
 		now := time.Unix(0, 0).Add(tc.since)
 		if strings.HasSuffix(tc.name, "at least") {
-			spec.Limits["app"] = Limits{Min: Request{CPU: 50, Memory: 400 * mib}, Max: within.Max, Floor: Request{Memory: 400 * mib}}
+			spec.Limits["app"] = Limits{Min: Requests{CPU: 50, Memory: 400 * mib}, Max: within.Max, Floor: Requests{Memory: 400 * mib}}
 		}
-		is := Setting{Requests: map[string]Request{"app": {CPU: 300, Memory: tc.is * mib}}}
+		is := Setting{Requests: map[string]Requests{"app": {CPU: 300, Memory: tc.is * mib}}}
 		to := clone(is)
 		tuner.vertical(spec, Observed{Now: now, Setting: is, Vertical: map[string]Vertical{"app": tc.v}}, &to)
 		if got := to.Requests["app"]; got.Memory != tc.want*mib || got.CPU != 300 {
@@ -88,13 +89,13 @@ func TestVerticalRecommendationRaisesAtOnceAndLowersInSteps(t *testing.T) {
 // scaled
 // container follows it only if nothing is scaled by replicas.
 func TestWhichCPUAVerticalSizes(t *testing.T) {
-	v := map[string]Vertical{"app": {By: "web", Target: Request{CPU: 400}, Lower: Request{CPU: 200}},
-		"proxy": {By: "web", Target: Request{CPU: 80}, Lower: Request{CPU: 60}}}
+	v := map[string]Vertical{"app": {By: "web", Target: Requests{CPU: 400}, Lower: Requests{CPU: 200}},
+		"proxy": {By: "web", Target: Requests{CPU: 80}, Lower: Requests{CPU: 60}}}
 	for _, fixed := range []bool{false, true} {
 		tuner := New()
 		spec := Defaults(simulation.Profiles["Balanced"], "app")
 		spec.Vertical, spec.Fixed = true, fixed
-		is := Setting{Requests: map[string]Request{"app": {CPU: 500}, "proxy": {CPU: 50}}}
+		is := Setting{Requests: map[string]Requests{"app": {CPU: 500}, "proxy": {CPU: 50}}}
 		to := clone(is)
 		tuner.vertical(spec, Observed{Now: time.Unix(1e9, 0), Setting: is, Vertical: v}, &to)
 		want := map[string]int64{"app": 500, "proxy": 80}

@@ -121,7 +121,7 @@ func (s *Set) UsingCalendars(names sets.Set[string], now time.Time) *Rule {
 }
 
 // Escapes returns the enforced and active rules that an object leaves by an edit of labels or annotations.
-func (s *Set) Escapes(req Request) []*Rule {
+func (s *Set) Escapes(req UserChange) []*Rule {
 	of := req.subject()
 	var out []*Rule
 	for _, r := range s.denies.Find(&of.Query, req.Now.Unix()) {

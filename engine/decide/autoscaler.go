@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// An autoscaler (in code: governor) and the object it scales (in code: governed) are two targets, and the decision
+// An autoscaler and the object it scales (in code: governed) are two targets, and the decision
 // about each depends on the other. This file holds the whole dependency: claims of the autoscaler's policies for the
 // scaled object, and claims on the autoscaler because of the scaled object's size.
 
@@ -25,8 +25,8 @@ func (d decider) passedOn(k *Kind, obj *workload.Object) (intents []workload.Int
 	if k.NoScale || k.Releasing || obj.Deleting || d.controller(k, obj).Exists() {
 		return nil, time.Time{}
 	}
-	d.eachGovernor(k.Ref(obj), func(gk *Kind, governor *workload.Object) {
-		a := d.ask(gk, governor, nil)
+	d.eachAutoscaler(k.Ref(obj), func(gk *Kind, autoscaler *workload.Object) {
+		a := d.ask(gk, autoscaler, nil)
 		wake = timeline.Earliest(wake, a.wake)
 		for _, in := range a.intents {
 			if in.ForGoverned {
@@ -51,10 +51,10 @@ func SizedBy(w World, ref workload.Ref) (all []Sizing) {
 		return nil
 	}
 	d := decider{w: w}
-	d.eachGovernor(ref, func(gk *Kind, governor *workload.Object) {
-		for _, p := range d.selecting(gk, governor, w.Namespace(governor.Namespace)) {
+	d.eachAutoscaler(ref, func(gk *Kind, autoscaler *workload.Object) {
+		for _, p := range d.selecting(gk, autoscaler, w.Namespace(autoscaler.Namespace)) {
 			if p.SizesGoverned() {
-				all = append(all, Sizing{p, gk.Ref(governor)})
+				all = append(all, Sizing{p, gk.Ref(autoscaler)})
 			}
 		}
 	})
@@ -63,12 +63,12 @@ func SizedBy(w World, ref workload.Ref) (all []Sizing) {
 
 // deleteForOthers removes the claims for other objects (the scaled object or its autoscalers) from a list, in place.
 func deleteForOthers(intents []workload.Intent) []workload.Intent {
-	return slices.DeleteFunc(intents, func(in workload.Intent) bool { return in.ForGoverned || in.ForGovernors })
+	return slices.DeleteFunc(intents, func(in workload.Intent) bool { return in.ForGoverned || in.ForAutoscalers })
 }
 
 // deleteAllButLasting removes the claims for other objects, and the sizes set once, from a list, in place.
 func deleteAllButLasting(intents []workload.Intent) []workload.Intent {
-	return slices.DeleteFunc(intents, func(in workload.Intent) bool { return in.ForGoverned || in.ForGovernors || in.Once })
+	return slices.DeleteFunc(intents, func(in workload.Intent) bool { return in.ForGoverned || in.ForAutoscalers || in.Once })
 }
 
 // askGoverned returns the object scaled by an autoscaler, and the answers of the object's policies. It returns nil if the
@@ -83,22 +83,22 @@ func (d decider) askGoverned(k *Kind, obj *workload.Object) (tk *Kind, governed 
 	return tk, governed, a
 }
 
-// forGovernors returns the claims for the autoscalers of the object. Values kept on the object are kept on its autoscalers too: without
+// forAutoscalers returns the claims for the autoscalers of the object. Values kept on the object are kept on its autoscalers too: without
 // a hold, an autoscaler would wake the object.
-func (a *answers) forGovernors() (intents []workload.Intent) {
+func (a *answers) forAutoscalers() (intents []workload.Intent) {
 	for _, in := range a.intents {
-		if in.ForGovernors || in.Class == workload.ClassKeep {
-			in.ForGovernors = false
+		if in.ForAutoscalers || in.Class == workload.ClassKeep {
+			in.ForAutoscalers = false
 			intents = append(intents, in)
 		}
 	}
 	return intents
 }
 
-// eachGovernor yields the autoscalers of an object, in order. It leaves out autoscalers of kinds not in use and
+// eachAutoscaler yields the autoscalers of an object, in order. It leaves out autoscalers of kinds not in use and
 // autoscalers being deleted.
-func (d decider) eachGovernor(ref workload.Ref, yield func(*Kind, *workload.Object)) {
-	for _, g := range d.w.Governors(ref) {
+func (d decider) eachAutoscaler(ref workload.Ref, yield func(*Kind, *workload.Object)) {
+	for _, g := range d.w.Autoscalers(ref) {
 		k := d.w.Kind(g.GroupKind)
 		if k == nil {
 			continue
@@ -118,27 +118,27 @@ func (d decider) governed(k *Kind, obj *workload.Object) (*Kind, *workload.Objec
 	}
 	target = d.w.Referent(target)
 	tk := d.w.Kind(target.GroupKind)
-	if tk == nil || obj.Owner != nil && !slices.Contains(d.w.Governors(target), k.Ref(obj)) {
+	if tk == nil || obj.Owner != nil && !slices.Contains(d.w.Autoscalers(target), k.Ref(obj)) {
 		return nil, nil
 	}
 	return tk, d.w.Object(target)
 }
 
-// boundsByGovernors returns the bounds that the object's autoscalers will have after the object is awake and all
+// boundsByAutoscalers returns the bounds that the object's autoscalers will have after the object is awake and all
 // policies are applied. If several autoscalers contradict each other, the minimum wins. It returns nil if the plan
 // needs no bounds, or if no autoscaler has bounds.
-func (d decider) boundsByGovernors(k *Kind, obj *workload.Object, plan workload.Plan) *workload.Bounds {
+func (d decider) boundsByAutoscalers(k *Kind, obj *workload.Object, plan workload.Plan) *workload.Bounds {
 	setOnce := plan.Size != nil && plan.Size.Once
 	givenBack := plan.Size == nil && len(obj.Ledger) > 0
 	if !setOnce && !givenBack {
 		return nil
 	}
 	var all *workload.Bounds
-	d.eachGovernor(k.Ref(obj), func(gk *Kind, governor *workload.Object) {
-		a := d.ask(gk, governor, nil)
-		_, _, scaled := d.askGoverned(gk, governor)
-		plan, _ := pipeline.Merge(slices.Concat(deleteForOthers(a.intents), scaled.forGovernors(), d.claimants(gk, governor))...)
-		b, err := gk.Adapter.Bounds(governor, plan)
+	d.eachAutoscaler(k.Ref(obj), func(gk *Kind, autoscaler *workload.Object) {
+		a := d.ask(gk, autoscaler, nil)
+		_, _, scaled := d.askGoverned(gk, autoscaler)
+		plan, _ := pipeline.Merge(slices.Concat(deleteForOthers(a.intents), scaled.forAutoscalers(), d.claimants(gk, autoscaler))...)
+		b, err := gk.Adapter.Bounds(autoscaler, plan)
 		if err != nil || b.Min == nil && b.Max == nil {
 			return
 		}
@@ -179,8 +179,8 @@ func (d decider) onBehalf(k *Kind, obj *workload.Object, tk *Kind, governed *wor
 }
 
 // holdsAnySize reports whether an autoscaler can be held, and leaves its target alone at every size then.
-func holdsAnySize(k *Kind, governor *workload.Object) bool {
-	return k.Adapter.HoldsAnySize && k.Adapter.Observe(governor).CanHold
+func holdsAnySize(k *Kind, autoscaler *workload.Object) bool {
+	return k.Adapter.HoldsAnySize && k.Adapter.Observe(autoscaler).CanHold
 }
 
 // besideTarget is the state of an autoscaler's target by the policies of the target.
@@ -218,15 +218,15 @@ func (b besideTarget) besides(intents, asked []workload.Intent, canHold bool) []
 // sleepers returns the policies with ledger entries for the object's size, and the policies that set bounds of the
 // autoscaler because of the size. Both are the same policies, except during a takeover between policies. Tuning
 // policies are left out, because they set bounds for other reasons.
-func (d decider) sleepers(k *Kind, governed *workload.Object, gk *Kind, governor *workload.Object) []workload.Policy {
+func (d decider) sleepers(k *Kind, governed *workload.Object, gk *Kind, autoscaler *workload.Object) []workload.Policy {
 	all, _ := k.Adapter.SetBy(governed)
-	labels := d.namespace(governor.Namespace).Labels
-	for i := range governor.Ledger {
-		id := workload.ParsePolicy(governor.Ledger[i].By)
-		if !gk.Adapter.IsBound(governor.Ledger[i].Pointer) || slices.Contains(all, id) {
+	labels := d.namespace(autoscaler.Namespace).Labels
+	for i := range autoscaler.Ledger {
+		id := workload.ParsePolicy(autoscaler.Ledger[i].By)
+		if !gk.Adapter.IsBound(autoscaler.Ledger[i].Pointer) || slices.Contains(all, id) {
 			continue
 		}
-		if p := d.w.Policy(id); p == nil || p.Tuner == nil && (!gk.Can(p.Needs) || !p.Target.Matches(gk.GroupKind, governor, labels)) {
+		if p := d.w.Policy(id); p == nil || p.Tuner == nil && (!gk.Can(p.Needs) || !p.Target.Matches(gk.GroupKind, autoscaler, labels)) {
 			all = append(all, id)
 		}
 	}
@@ -301,24 +301,24 @@ func (d decider) dropBoundsFromPlan(plan *workload.Plan, k *Kind, obj *workload.
 	}
 }
 
-// governorFirst returns the gate of an autoscaler that must be held before the object sleeps. The gate is open if there is
+// autoscalerFirst returns the gate of an autoscaler that must be held before the object sleeps. The gate is open if there is
 // none.
-func (d decider) governorFirst(k *Kind, obj *workload.Object, v *Verdict) (gate Gate) {
+func (d decider) autoscalerFirst(k *Kind, obj *workload.Object, v *Verdict) (gate Gate) {
 	if v.Result.Direction != workload.DirectionDown || !v.Plan.Asleep() {
 		return gate
 	}
-	d.eachGovernor(k.Ref(obj), func(gk *Kind, governor *workload.Object) {
+	d.eachAutoscaler(k.Ref(obj), func(gk *Kind, autoscaler *workload.Object) {
 		if gate.Kind != GateOpen || gk.Blocked != "" {
 			return
 		}
-		gv := d.render(gk, governor, nil)
+		gv := d.render(gk, autoscaler, nil)
 		if gv.Err != nil || gv.Result.Values["hold"] == "" {
 			return
 		}
-		ref := gk.Ref(governor)
+		ref := gk.Ref(autoscaler)
 		if gv.Result.Patch != nil {
 			gate = Gate{Kind: GateOther, Reason: fmt.Sprintf("waits for %s to be held", ref), First: ref}
-		} else if why := gk.Adapter.NotSeen(governor); why != "" && !d.settles {
+		} else if why := gk.Adapter.NotSeen(autoscaler); why != "" && !d.settles {
 			gate = Gate{Kind: GateOther, Reason: fmt.Sprintf("waits until the controller of %s holds it: %s", ref, why), First: ref}
 		}
 	})
@@ -345,7 +345,7 @@ func (d decider) governedFirst(k *Kind, obj *workload.Object, v *Verdict) (workl
 	if once := plan.Size != nil && plan.Size.Once; !once && (!sleeps || !plan.Asleep()) {
 		return workload.Ref{}, false
 	}
-	plan.Within = d.boundsByGovernors(tk, governed, plan)
+	plan.Within = d.boundsByAutoscalers(tk, governed, plan)
 	next, err := tk.Adapter.Render(governed, plan)
 	return tk.Ref(governed), err == nil && next.Sized
 }

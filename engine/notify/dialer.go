@@ -24,9 +24,9 @@ const (
 	maxHeader, maxBody = 32 << 10, 64 << 10
 )
 
-// Guard makes connections to allowed addresses. The address is checked after the name was resolved, for each connection, so neither a
+// Dialer makes connections to allowed addresses. The address is checked after the name was resolved, for each connection, so neither a
 // redirect nor a changed DNS answer leads to another address.
-type Guard struct {
+type Dialer struct {
 	// Resolver resolves names. Nil: the machine's.
 	Resolver *net.Resolver
 
@@ -34,11 +34,11 @@ type Guard struct {
 	nets  []netip.Prefix
 }
 
-// NewGuard returns a Guard that allows public addresses and some others. An entry is a network, such as 10.1.0.0/16, or a host name or
+// NewDialer returns a Dialer that allows public addresses and some others. An entry is a network, such as 10.1.0.0/16, or a host name or
 // glob, such as *.corp.example. A host opens all its addresses except link-local, multicast and unspecified ones. Any
 // other entry is an error.
-func NewGuard(allowed []string) (*Guard, error) {
-	g := &Guard{}
+func NewDialer(allowed []string) (*Dialer, error) {
+	g := &Dialer{}
 	for _, entry := range allowed {
 		if prefix, err := netip.ParsePrefix(entry); err == nil {
 			g.nets = append(g.nets, prefix.Masked())
@@ -66,7 +66,7 @@ func (e *RefusedError) Error() string {
 }
 
 // DialContext makes a connection to an allowed address. A forbidden or unreachable address is an error.
-func (g *Guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+func (g *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", address, err)
@@ -78,7 +78,7 @@ func (g *Guard) DialContext(ctx context.Context, network, address string) (net.C
 	return dialer.DialContext(ctx, network, address)
 }
 
-func (g *Guard) allowsHost(host string) bool {
+func (g *Dialer) allowsHost(host string) bool {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	for _, glob := range g.hosts {
 		if ok, err := path.Match(glob, host); err == nil && ok {
@@ -89,7 +89,7 @@ func (g *Guard) allowsHost(host string) bool {
 }
 
 // check returns an error for a resolved address that is not allowed. named is true if the host is allowed by its name.
-func (g *Guard) check(resolved string, named bool) error {
+func (g *Dialer) check(resolved string, named bool) error {
 	at, err := netip.ParseAddrPort(resolved)
 	if err != nil {
 		return &RefusedError{resolved, "no IP address"}
@@ -152,8 +152,8 @@ func kindOf(addr netip.Addr) (kind string, never bool) {
 	return "", false
 }
 
-// Transport returns an HTTP transport through the Guard. It keeps no connection and uses no proxy, because a proxy resolves names itself.
-func (g *Guard) Transport() *http.Transport {
+// Transport returns an HTTP transport through the Dialer. It keeps no connection and uses no proxy, because a proxy resolves names itself.
+func (g *Dialer) Transport() *http.Transport {
 	return &http.Transport{
 		DialContext: g.DialContext, TLSHandshakeTimeout: sendTimeout, ResponseHeaderTimeout: sendTimeout, MaxResponseHeaderBytes: maxHeader,
 		DisableKeepAlives: true, ForceAttemptHTTP2: true,

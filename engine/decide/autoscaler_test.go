@@ -100,8 +100,8 @@ func TestRestoredSizesAreClampedToAutoscalerBounds(t *testing.T) {
 			[]string{webAt(0, asleep), hpaOf(2, 4), second(5, 7)}, `"replicas":5`, true},
 		{"bounds that a policy sets now", evening, []policy.Object{peakAt(v1alpha1.TriggerValues{Min: new(int64(6))})},
 			[]string{webAt(0, asleep), hpaOf(1, 9)}, `"replicas":6`, true},
-		{"no governor", noon, []policy.Object{nightly(0)}, []string{webAt(0, asleep)}, `"replicas":3`, false},
-		{"the bounds of a governor whose ledger cannot be read", noon, []policy.Object{nightly(0)},
+		{"no autoscaler", noon, []policy.Object{nightly(0)}, []string{webAt(0, asleep)}, `"replicas":3`, false},
+		{"the bounds of a autoscaler whose ledger cannot be read", noon, []policy.Object{nightly(0)},
 			[]string{webAt(0, asleep), worldtest.Autoscaler("hpa", "web", 5, 9, `,"annotations":{"flyball.dev/ledger":"{"}`)}, `"replicas":5`, true},
 		{"bounds that are no numbers", noon, []policy.Object{nightly(0)},
 			[]string{webAt(0, asleep), strings.NewReplacer(`"minReplicas":5`, `"minReplicas":"5"`, `"maxReplicas":9`,
@@ -283,11 +283,11 @@ func TestSizeSetOnceUnderAnAutoscaler(t *testing.T) {
 func TestASizeIsEnforcedWithoutAnAutoscaler(t *testing.T) {
 	tr := peakAt(v1alpha1.TriggerValues{Replicas: new(int64(7))})
 	tr.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: web.Group, Kind: web.Kind}}
-	for _, governors := range [][]string{nil, {hpaOf(1, 9)}} {
-		v := decide.Target(memory(t, []policy.Object{tr}, append(governors, webAt(3))...), web, evening, nil)
+	for _, autoscalers := range [][]string{nil, {hpaOf(1, 9)}} {
+		v := decide.Target(memory(t, []policy.Object{tr}, append(autoscalers, webAt(3))...), web, evening, nil)
 		check(t, v, v.Result.Direction, `"replicas":7`)
-		if once := strings.Contains(body(v), `\"once\":`); once != (len(governors) > 0) {
-			t.Errorf("under %d autoscalers, set once: %t", len(governors), once)
+		if once := strings.Contains(body(v), `\"once\":`); once != (len(autoscalers) > 0) {
+			t.Errorf("under %d autoscalers, set once: %t", len(autoscalers), once)
 		}
 	}
 }
