@@ -12,6 +12,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/integration/customkind"
 	"flyball.dev/flyball/test/integration/scene"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 )
 
 // autoscalerOf installs a kind whose objects govern the object in .spec.target, and creates an object that governs web.
-// It has bounds, and a note holds it.
+// It has bounds, and a note holds it. The manager knows it then, because each kind has a watch of its own.
 func autoscalerOf(namespace, kind string) (customkind.Kind, *v1alpha1.Adapter) {
 	GinkgoHelper()
 	k := scene.InstallKind()
@@ -35,6 +36,7 @@ func autoscalerOf(namespace, kind string) (customkind.Kind, *v1alpha1.Adapter) {
 	})
 	scene.Create(obj)
 	Eventually(scene.AdapterCondition(k.Name(), v1alpha1.ConditionReady)).Should(scene.BeCondition(metav1.ConditionTrue, "Ready"))
+	suite.Settled()
 	return k, a
 }
 

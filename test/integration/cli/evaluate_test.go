@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	realclock "k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"flyball.dev/flyball/engine/admission/evaluate"
 	"flyball.dev/flyball/test/integration/suite"
@@ -138,7 +139,7 @@ var _ = Describe("The evaluate API", func() {
 		Expect(p.ask("{manifest: {apiVersion: apps/v1beta1, kind: Deployment, metadata: {namespace: " + ns +
 			", name: a}}}").Text).To(ContainSubstring("write the manifest in that version"))
 
-		slow := served(evaluate.Options{Rate: 1})
+		slow := served(evaluate.Options{Rate: 1, Pace: clocktesting.NewFakePassiveClock(noon)}) // so that no time refills the limit
 		slow.token = p.token
 		for range 10 {
 			Expect(slow.ask(rollout(ns, "free")).Code).To(Equal(http.StatusUnprocessableEntity))
@@ -205,7 +206,10 @@ func served(o evaluate.Options) *pipeline {
 		o.KindOf = func(schema.GroupKind) (evaluate.Served, bool) { return evaluate.Served{}, false }
 	}
 	o.Tokens, o.Rights = clients().AuthenticationV1().TokenReviews(), clients().AuthorizationV1().SubjectAccessReviews()
-	o.Clock, o.Pace = realclock.RealClock{}, realclock.RealClock{}
+	o.Clock = realclock.RealClock{}
+	if o.Pace == nil {
+		o.Pace = o.Clock
+	}
 	server := httptest.NewServer(evaluate.New(o))
 	DeferCleanup(server.Close)
 	return &pipeline{url: server.URL, client: server.Client(), schema: pipelines.schema}

@@ -121,7 +121,7 @@ var _ = Describe("A freeze of which an event cannot be read", func() {
 				Expect(got.Code).To(Equal(0), got.ErrOut)
 				continue
 			}
-			Expect(remove()).To(MatchError(ContainSubstring("ChangeFreeze/" + ns +
+			Eventually(remove).Should(MatchError(ContainSubstring("ChangeFreeze/" + ns + // the API server learns of the webhook by a watch
 				"/launches denies Delete: it cannot be said whether changes are frozen now, because of " + lost)))
 			Expect(got.Code).To(Equal(2), got.ErrOut)
 			Expect(got.Out).To(HavePrefix("cannot say: Delete Deployment.apps/" + ns + "/free"))

@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
@@ -39,6 +40,11 @@ func developers(ns string) {
 ---
 {apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: %[2]s, namespace: %[1]s},
  roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: %[2]s}, subjects: [{kind: ServiceAccount, name: %[2]s, namespace: %[1]s}]}`, ns, account, rules)
+		right := authorizationv1.ResourceAttributes{Verb: "create", Group: "flyball.dev", Resource: "overrides", Namespace: ns}
+		if account == "view" {
+			right.Verb = "list"
+		}
+		awaitRights(ns, account, right)
 	}
 }
 
@@ -49,6 +55,8 @@ func readableByAll() {
 	Expect(err).NotTo(HaveOccurred())
 	all, err := harness.Objects(text)
 	Expect(err).NotTo(HaveOccurred())
+	granted := func(is bool) { suite.AwaitRight(ctx, env, "somebody", "list", "flyball.dev", "adapters", is) }
+	DeferCleanup(granted, false)
 	applied := 0
 	for _, obj := range all {
 		if obj.GetName() == source.ClusterReader {
@@ -58,6 +66,7 @@ func readableByAll() {
 		}
 	}
 	Expect(applied).To(Equal(2), "a role and its binding")
+	granted(true)
 }
 
 var _ = Describe("People with a role in one namespace", func() {

@@ -26,8 +26,8 @@ import (
 
 // judge makes the API server call a webhook at an address for some resources of a namespace, until the returned
 // function is called. If the webhook does not answer within 30 seconds, the API server refuses the change. judge
-// returns after a dry run on a Deployment with the given name was refused.
-func judge(namespace, resources, address, name string) (lift func()) {
+// returns once called reports, by the result of a dry run on a Deployment with the given name, that the webhook was called.
+func judge(namespace, resources, address, name string, called func(error) bool) (lift func()) {
 	GinkgoHelper()
 	Expect(scene.Env.Apply(scene.Ctx, fmt.Appendf(nil, `
 apiVersion: admissionregistration.k8s.io/v1
@@ -50,7 +50,7 @@ webhooks:
 			client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":99}}`)),
 			client.DryRunAll)
 	}
-	Eventually(passes).ShouldNot(Succeed())
+	Eventually(func() bool { return called(passes()) }).Should(BeTrue())
 	lift = func() {
 		GinkgoHelper()
 		config := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "judge-" + namespace}}
@@ -61,8 +61,9 @@ webhooks:
 	return lift
 }
 
-// silent returns the address of a listener that accepts connections and never answers. It ends with the spec.
-func silent() string {
+// silent returns the address of a listener that accepts connections and never answers, and a function for judge that
+// reports whether a client has connected. It ends with the spec.
+func silent() (address string, called func(error) bool) {
 	GinkgoHelper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	Expect(err).NotTo(HaveOccurred())
@@ -87,16 +88,23 @@ func silent() string {
 			_ = conn.Close()
 		}
 	})
-	return listener.Addr().String()
+	return listener.Addr().String(), func(error) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(taken) > 0
+	}
 }
 
-// nobody returns an address at which no program listens.
-func nobody() string {
+// nobody returns an address at which no program listens, and a function for judge that reports whether the API server has failed to
+// connect to it.
+func nobody() (address string, called func(error) bool) {
 	GinkgoHelper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	Expect(err).NotTo(HaveOccurred())
 	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
+	return listener.Addr().String(), func(err error) bool {
+		return err != nil && strings.Contains(err.Error(), `failed calling webhook "judge.example.com"`)
+	}
 }
 
 var _ = Describe("A webhook that fails closed", func() {
@@ -109,7 +117,8 @@ var _ = Describe("A webhook that fails closed", func() {
 		scene.Nightly(ns, "nights")
 		clock.SetTime(scene.Dusk)
 		Eventually(scene.Sleepers(ns)).Should(Equal(3))
-		lift := judge(ns, "deployments", nobody(), "one")
+		address, called := nobody()
+		lift := judge(ns, "deployments", address, "one", called)
 		clock.SetTime(scene.Monday.Add(21 * time.Hour))
 
 		named := ContainSubstring(`failed calling webhook "judge.example.com"`)
@@ -155,7 +164,8 @@ var _ = Describe("A webhook that fails closed", func() {
 		scene.Known(hung, many)
 		scene.Known(other, 5)
 		Eventually(underWay.Load).Should(BeZero())
-		judge(hung, "*/*", silent(), "web-00")
+		address, called := silent()
+		judge(hung, "*/*", address, "web-00", called)
 		silence, asked := answered.Load(), time.Now()
 
 		clock.SetTime(scene.Dusk)

@@ -97,7 +97,7 @@ var _ = Describe("One tally", func() {
 		g.close()
 		Expect(scene.Env.Client.Delete(scene.Ctx, s)).To(Succeed())
 		Eventually(statusOf(ns, "nights")).Should(And(HaveField("State", "Restoring"), HaveField("NextTransitionTime", BeNil())))
-		Expect(scene.ConditionOf(ns, "nights", v1alpha1.ConditionReady)(Default)).To(And(scene.BeCondition(metav1.ConditionFalse, "Restoring"),
+		Eventually(scene.ConditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(And(scene.BeCondition(metav1.ConditionFalse, "Restoring"),
 			HaveField("Message", "being deleted: 1 target has still to be given back: Deployment.apps/"+ns+"/web: under way")))
 		Expect(scene.ConditionOf(ns, "nights", v1alpha1.ConditionAsleep)(Default)).To(And(scene.BeCondition(metav1.ConditionFalse, "Restoring"),
 			HaveField("Message", Not(ContainSubstring("until")))))

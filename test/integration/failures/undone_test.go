@@ -76,25 +76,16 @@ spec: {policyName: undo-%[1]s}
 
 var _ = Describe("A write that succeeds without effect because the ledger is removed with it", func() {
 	It("makes the target contested, is repeated ever more rarely in spite of other events, and succeeds at last", func() {
-		ns, free := scene.NewNamespace(), scene.NewNamespace()
+		ns := scene.NewNamespace()
 		sent := &gate{match: patchesIn(ns)}
 		clock := suite.NewClock(scene.Dusk.Add(time.Hour))
 		startBehind(clock, sent)
 		scene.Create(scene.Deployment(ns, "web", 3))
 		lift := undoScaling(ns, "web")
 		scene.Nightly(ns, "nights")
-		scene.Nightly(free, "nights")
 		Eventually(scene.ConditionOf(ns, "nights", v1alpha1.ConditionContested)).Should(And(
 			scene.BeCondition(metav1.ConditionTrue, "OtherWriter"), HaveField("Message", ContainSubstring("an admission webhook"))))
-		fence := 0
-		seen := func() { // once a newer object has been put to sleep, what happened before has been looked at
-			GinkgoHelper()
-			fence++
-			name := fmt.Sprintf("fence-%d", fence)
-			scene.Create(scene.Deployment(free, name, 1))
-			Eventually(scene.Replicas(free, name)).Should(BeEquivalentTo(0))
-		}
-		seen()
+		suite.Settled()
 		count := sent.accepted
 		begun := count()
 		Expect(begun).To(Equal(1), "the answer to the first write shows that it is undone")
@@ -102,9 +93,9 @@ var _ = Describe("A write that succeeds without effect because the ledger is rem
 		others := func() {
 			GinkgoHelper()
 			before := count()
-			for range 5 {
-				scene.Annotate(ns, "web", "example.com/edit", fmt.Sprint(fence))
-				seen()
+			for edit := range 5 {
+				scene.Annotate(ns, "web", "example.com/edit", fmt.Sprint(before, edit))
+				suite.Settled()
 			}
 			Expect(count()).To(Equal(before), "writes because others edit the object")
 		}
@@ -113,16 +104,16 @@ var _ = Describe("A write that succeeds without effect because the ledger is rem
 		By("the pauses pass")
 		for i, pause := range []time.Duration{15 * time.Second, time.Minute, time.Minute} {
 			clock.Step(pause - time.Second)
-			seen()
+			suite.Settled()
 			Expect(count()).To(Equal(begun + i))
 			clock.Step(time.Second)
 			Eventually(count).Should(Equal(begun + i + 1))
-			seen()
+			suite.Settled()
 		}
 		for i := range 11 {
 			clock.Step(time.Minute)
 			Eventually(count).Should(Equal(begun + 3 + i + 1))
-			seen() // the pause begins when the manager has the answer
+			suite.Settled() // the pause begins when the manager has the answer
 		}
 		others()
 		Expect(scene.Replicas(ns, "web")(Default)).To(BeEquivalentTo(3))

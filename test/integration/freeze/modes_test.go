@@ -149,6 +149,7 @@ var _ = Describe("The status of a freeze", func() {
 			Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: "inventory"}, &f)).To(Succeed())
 			return f.ResourceVersion
 		}
+		suite.Settled()
 		settled := version()
 		for range 5 {
 			clock.SetTime(clock.Now().Add(time.Hour))

@@ -95,7 +95,8 @@ var _ = Describe("Owners of sleeping targets", Ordered, func() {
 		DeferCleanup(func() { Expect(manager.Stop()).To(Succeed()) })
 	})
 
-	// make creates an owner in its own namespace, with Deployments web and db in another, and returns the owner as it is.
+	// make creates an owner in its own namespace, with Deployments web and db in another, and returns the owner once the manager has
+	// seen all of them. It is to know the owner of a target that sleeps at once.
 	make := func(o owner, edit ...string) (obj *unstructured.Unstructured, ns string) {
 		GinkgoHelper()
 		ns = suite.Namespace(scene.Ctx, lib)
@@ -114,6 +115,7 @@ var _ = Describe("Owners of sleeping targets", Ordered, func() {
 		} else {
 			Expect(lib.Client.Patch(scene.Ctx, obj, record)).To(Succeed())
 		}
+		Expect(manager.Settle(scene.Ctx)).To(Succeed())
 		return obj, ns
 	}
 	get := func(g Gomega, obj *unstructured.Unstructured) *unstructured.Unstructured {

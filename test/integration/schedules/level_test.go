@@ -11,6 +11,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/integration/scene"
+	"flyball.dev/flyball/test/integration/suite"
 )
 
 // autoscaler returns an HPA of a Deployment. Its metric is CPU, or an external metric if its minimum is zero. It does
@@ -114,6 +115,7 @@ var _ = Describe("An autoscaler of a target that sleeps", func() {
 		before := scene.Stored(Default, h)
 		scene.Nightly(ns, "nights")
 		Eventually(scene.TargetsOf(ns, "nights")).Should(HaveField("Awake", BeEquivalentTo(1)))
+		suite.Settled() // the autoscaler is known too
 		target, autoscaler := scene.Follow(web), scene.Follow(h)
 
 		clock.SetTime(scene.Dusk)

@@ -88,7 +88,7 @@ var _ = Describe("At night", func() {
 		scene.Nightly(ns, "nights")
 		Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(0))
 		Eventually(scene.TargetsOf(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 2, Asleep: 1, Unable: 1}))
-		Expect(scene.ConditionOf(ns, "nights", v1alpha1.ConditionSelecting)(Default)).To(And(
+		Eventually(scene.ConditionOf(ns, "nights", v1alpha1.ConditionSelecting)).Should(And(
 			scene.BeCondition(metav1.ConditionTrue, "Controlled"), HaveField("Message", HavePrefix(
 				fmt.Sprintf("1 object is controlled by Press.%s: put the adapter %s to use", press.Group, press.Name())))))
 

@@ -113,6 +113,7 @@ var _ = Describe("A Notification", func() {
 		m := notifying(clock)
 		ns := scene.NewNamespace()
 		scene.CreateMany(ns, "web", 300, 3)
+		scene.Known(ns, 300) // the first message counts them
 		n := notificationTo(ns, r.URL, v1alpha1.EventTransitionAhead, v1alpha1.EventAsleep, v1alpha1.EventAwake)
 		Eventually(readyNotification(n)).Should(scene.BeCondition(metav1.ConditionTrue, "AsExpected"))
 		s := scene.Nightly(ns, "nights")

@@ -73,10 +73,17 @@ func Start(ctx context.Context, env *harness.Env, opts harness.Options, adapters
 	return m
 }
 
-// Still checks a state once every manager of this process has reacted to all that is stored, and has nothing to do.
-func Still(actual any) AsyncAssertion {
+// Settled returns once every manager of this process has reacted to all that is stored, and has nothing to do. Each kind has a watch
+// of its own, so without it a manager may know a new object of one kind before an older one of another kind.
+func Settled() {
 	GinkgoHelper()
 	Expect(harness.Settle(context.Background())).To(Succeed())
+}
+
+// Still checks a state once the managers are Settled.
+func Still(actual any) AsyncAssertion {
+	GinkgoHelper()
+	Settled()
 	return Consistently(actual).WithTimeout(time.Nanosecond)
 }
 

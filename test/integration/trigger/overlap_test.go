@@ -46,7 +46,7 @@ var _ = Describe("Overlapping windows", func() {
 			suite.Still(bounds(ns)).Should(Equal([2]int32{5, 20}))
 		}
 		Eventually(statusOf(t)).Should(HaveField("NextTransitionTime.Time", BeTemporally("==", hour(12))))
-		Expect(f.states()).To(Equal([][2]int32{{1, 4}, {5, 20}}))
+		Eventually(f.states).Should(Equal([][2]int32{{1, 4}, {5, 20}}))
 		Expect(reasons(t)(Default)).NotTo(HaveKey("HandedOver"))
 	})
 

@@ -110,7 +110,8 @@ var _ = Describe("The report of a Trigger", func() {
 		create(autoscaler(ns, 1, 4))
 		t := trigger(ns, autoscalers, low, high, daily("lowest", 0, "08:10", "08:20", values(1, 2)))
 		create(t)
-		Eventually(statusOf(t)).Should(HaveField("Applied", HaveLen(1)))
+		Eventually(statusOf(t)).Should(And(HaveField("Applied", HaveLen(1)),
+			HaveField("Targets", HaveValue(Equal(v1alpha1.TargetCounts{Total: 1, Set: 1})))))
 		Eventually(conditionOf(t, v1alpha1.ConditionReady)).Should(HaveExactElements("True", "AsExpected", Not(BeEmpty())))
 		before := t.ResourceVersion
 		for _, minute := range []time.Duration{5, 10, 15, 20, 25} {

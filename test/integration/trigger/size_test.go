@@ -64,6 +64,7 @@ var _ = Describe("Replicas", func() {
 			daily("wider", 1, "09:00", "10:00", v1alpha1.TriggerValues{Min: n(8), Max: n(20), Replicas: n(9)}),
 			daily("higher", 1, "10:00", "11:00", v1alpha1.TriggerValues{Min: n(12), Replicas: n(2), Max: n(20)}),
 		))
+		suite.Settled()
 		clock.SetTime(hour(8))
 		Eventually(replicas(ns)).Should(BeEquivalentTo(4))
 		clock.SetTime(hour(9))
@@ -80,6 +81,7 @@ var _ = Describe("Replicas", func() {
 		t := trigger(ns, autoscalers, daily("peak", 1, "08:00", "11:00", v1alpha1.TriggerValues{Min: n(3), Max: n(11), Replicas: n(5)}))
 		create(deployment(ns, 2), autoscaler(ns, 2, 4), t)
 		Eventually(shown(t)).Should(Equal([2]string{"Idle", ""}))
+		suite.Settled() // the Deployment is known too
 		seen := sizesSeen(ns)
 		clock.SetTime(hour(8))
 		Eventually(seen).Should(HaveExactElements("2 in 2..4", "2 in 2..5", "5 in 2..5", "5 in 3..11"))

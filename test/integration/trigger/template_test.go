@@ -79,6 +79,7 @@ var _ = Describe("A template", func() {
 		clock.SetTime(hour(11))
 		Eventually(bounds(ns)).Should(Equal([2]int32{1, 6}))
 		suite.Still(bounds(ns)).Should(Equal([2]int32{1, 6}))
+		Eventually(func() int { return len(f.states()) }).Should(BeNumerically(">=", 2))
 		Expect(f.states()[:2]).To(Equal([][2]int32{{1, 4}, {5, 20}}), "no state in between")
 	})
 
