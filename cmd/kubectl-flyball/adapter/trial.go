@@ -5,13 +5,16 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
+	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/policy/schedule"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -27,8 +30,10 @@ type Trial struct {
 	// is written.
 	Sleep json.RawMessage `json:"sleep,omitempty"`
 	Wake  json.RawMessage `json:"wake,omitempty"`
-	// Restored is true if waking restores the object exactly.
+	// Restored is true if waking restores the object exactly, apart from Left.
 	Restored bool `json:"restored"`
+	// Left are the absent fields that waking sets, because the operator goes on only then.
+	Left []string `json:"left,omitempty"`
 	// Ready is true if the object has settled. Why is the reason if it has not.
 	Ready bool   `json:"ready"`
 	Why   string `json:"why,omitempty"`
@@ -69,11 +74,31 @@ func Try(a *v1alpha1.Adapter, object []byte) (*Trial, error) {
 	if t.Sleep, err = settle(memory, compiled, ref, plan); err != nil {
 		return nil, err
 	}
+	ledger := memory.Object(ref).Ledger
 	if t.Wake, err = settle(memory, compiled, ref, workload.Plan{}); err != nil {
 		return nil, err
 	}
-	t.Restored = same(object, memory.Raw(ref))
+	woken := memory.Raw(ref)
+	for _, e := range ledger {
+		if e.Was == "" && e.Awake != "" {
+			t.Left = append(t.Left, fmt.Sprintf("%s: %s", path.Pointer(e.Pointer).Path(), e.Awake))
+			if woken, err = without(woken, path.Pointer(e.Pointer)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	t.Restored = same(object, woken)
 	return t, nil
+}
+
+// without returns an object without a field.
+func without(raw []byte, field path.Pointer) ([]byte, error) {
+	var obj map[string]any
+	if err := json.Unmarshal(raw, &obj); err != nil {
+		return nil, fmt.Errorf("decode the object: %w", err)
+	}
+	unstructured.RemoveNestedField(obj, field.Tokens()...)
+	return json.Marshal(obj)
 }
 
 // trialPolicy may write in any namespace.
@@ -188,10 +213,13 @@ func (t *Trial) Text(w *report.Writer) {
 	}
 	w.Line("sleep: %s", t.Sleep)
 	w.Line("wake:  %s", t.Wake)
-	if t.Restored {
-		w.Line("%s", w.Styled("waking restores the object exactly", report.Good))
-	} else {
+	switch {
+	case !t.Restored:
 		w.Line("%s", w.Styled("waking does not restore the object", report.Bad))
+	case len(t.Left) > 0:
+		w.Line("%s", w.Styled("waking restores the object, and leaves "+strings.Join(t.Left, ", ")+", which was absent", report.Good))
+	default:
+		w.Line("%s", w.Styled("waking restores the object exactly", report.Good))
 	}
 	for _, a := range t.Answers {
 		if a.Remedy == "" {
