@@ -35,7 +35,7 @@ func (b *bench) planning(ctx context.Context) error {
 	for again(b.planRounds, seconds) {
 		collect()
 		before, peak := cpuSeconds(), watchHeap()
-		made, err = plan.Make(ctx, w, plan.Options{From: from, To: from.AddDate(0, 0, planDays), Zone: time.UTC})
+		made, err = plan.Make(ctx, w, plan.Input{From: from, To: from.AddDate(0, 0, planDays), Zone: time.UTC})
 		heaps = append(heaps, float64(peak())/(1<<20))
 		if err != nil {
 			return err

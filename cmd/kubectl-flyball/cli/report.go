@@ -73,9 +73,9 @@ func (v *reportVerb) run(ctx context.Context) error {
 // freezesFor is the length of the time whose freezes a report lists.
 const freezesFor = 90 * 24 * time.Hour
 
-func (v *reportVerb) options() (page.Options, error) {
+func (v *reportVerb) options() (page.Input, error) {
 	now := v.Now().Truncate(time.Second)
-	o := page.Options{Now: now, From: timeline.Midnight(now, 0, v.Zone), Zone: v.Zone, Namespace: v.Within(), Live: !v.Offline()}
+	o := page.Input{Now: now, From: timeline.Midnight(now, 0, v.Zone), Zone: v.Zone, Namespace: v.Within(), Live: !v.Offline()}
 	var err error
 	if o.Rates, err = v.ParseRates(); err != nil {
 		return o, err

@@ -11,10 +11,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/adapter"
+	"flyball.dev/flyball/cmd/kubectl-flyball/cani"
 	"flyball.dev/flyball/cmd/kubectl-flyball/doctor"
+	"flyball.dev/flyball/cmd/kubectl-flyball/except"
+	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
 	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
+	"flyball.dev/flyball/cmd/kubectl-flyball/freezes"
+	"flyball.dev/flyball/cmd/kubectl-flyball/override"
 	"flyball.dev/flyball/cmd/kubectl-flyball/pause"
+	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/status"
 	"flyball.dev/flyball/cmd/version"
 )
 
@@ -75,8 +82,8 @@ func New(env factory.Env) *cobra.Command {
 	root.SetErr(env.ErrOut)
 	f := factory.New(env, root)
 	for _, verb := range []func(*factory.Factory) *cobra.Command{
-		newStatus, newExplain, newPlan, newReport, newUI, newCanI, newFreezes, newWake, newSleep, newHold,
-		pause.New, newExcept,
+		status.New, explain.New, plan.New, newReport, newUI, cani.New, freezes.New, override.NewWake, override.NewSleep, override.NewHold,
+		pause.New, except.New,
 		adapter.New, newMigrate, newSuggest, doctor.New, doctor.NewVersion,
 	} {
 		root.AddCommand(verb(f))

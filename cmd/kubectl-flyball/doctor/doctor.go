@@ -14,10 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/adapters"
-	"flyball.dev/flyball/cmd/kubectl-flyball/overview"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/targets"
+	"flyball.dev/flyball/cmd/kubectl-flyball/status"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/policy/freeze"
@@ -116,7 +115,7 @@ func (c *Checkup) adapters(w *source.World, o Input) {
 			continue // the adapter waits until its kind exists, which is no problem
 		}
 		why := w.Blocked[a.Name]
-		if o.Live && why == "" && len(a.Status.Conditions) == 0 && !overview.IsNew(a, o.Now) {
+		if o.Live && why == "" && len(a.Status.Conditions) == 0 && !status.IsNew(a, o.Now) {
 			why = fmt.Sprintf("the manager has not looked at the adapter %s: is it running?", a.Name)
 		}
 		if !a.DeletionTimestamp.IsZero() {
@@ -165,7 +164,7 @@ func (c *Checkup) policies(w *source.World, memory *world.Memory, o Input) {
 		if !o.Live || st == nil {
 			return true
 		}
-		if len(st.Conditions) == 0 && !overview.IsNew(p.Object, o.Now) {
+		if len(st.Conditions) == 0 && !status.IsNew(p.Object, o.Now) {
 			findings = append(findings, fmt.Sprintf("the manager has not looked at %s: is it running?", id))
 		}
 		if c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionReady); p.Idle != nil && c != nil && c.Status == metav1.ConditionFalse {
@@ -188,7 +187,7 @@ func (c *Checkup) selections(memory *world.Memory, whole bool) {
 			return true
 		}
 		selects := false
-		targets.EachJudged(memory, p, func(workload.Ref) { selects = true })
+		status.EachJudged(memory, p, func(workload.Ref) { selects = true })
 		memory.EachTarget(p, func(workload.Ref) { selects = true })
 		selects = selects || p.Template != nil
 		if !selects {

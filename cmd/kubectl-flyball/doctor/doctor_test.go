@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/overview"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/status"
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
@@ -130,7 +130,7 @@ func TestNewObjectsAreNoProblem(t *testing.T) {
 				t.Errorf("after %s: %s", after, said)
 			}
 		}
-		listed := overview.Of(memory, overview.Options{At: o.Now, Zone: time.UTC, Live: true}).Policies[0]
+		listed := status.Of(memory, status.Input{At: o.Now, Zone: time.UTC, Live: true}).Policies[0]
 		if (listed.Problem != "") != alarms {
 			t.Errorf("after %s status has the problem %q", after, listed.Problem)
 		}
@@ -148,7 +148,7 @@ func TestNewEditsAreNoProblem(t *testing.T) {
 	memory := memoryOf(t, file)
 	for after, alarms := range map[time.Duration]bool{time.Second: false, time.Minute: true} {
 		at := time.Date(2037, 1, 1, 12, 0, 0, 0, time.UTC).Add(after)
-		listed := overview.Of(memory, overview.Options{At: at, Zone: time.UTC, Live: true}).Policies[0]
+		listed := status.Of(memory, status.Input{At: at, Zone: time.UTC, Live: true}).Policies[0]
 		if (listed.Problem != "") != alarms {
 			t.Errorf("after %s status has the problem %q", after, listed.Problem)
 		}

@@ -46,7 +46,7 @@ type CalendarDay struct {
 }
 
 // OfCalendar returns the explanation of one calendar of a world. A missing calendar is an error.
-func OfCalendar(w *source.World, name string, o Options) (*CalendarStory, error) {
+func OfCalendar(w *source.World, name string, o Input) (*CalendarStory, error) {
 	memory, err := w.Memory()
 	if err != nil {
 		return nil, err

@@ -149,8 +149,8 @@ type Change struct {
 	By      string    `json:"by"`
 }
 
-// Options choose the explained object and instant.
-type Options struct {
+// Input choose the explained object and instant.
+type Input struct {
 	At time.Time
 	// Now is the instant at which the objects were read. The zero time means At. Writes between Now and At are simulated.
 	Now  time.Time
@@ -184,7 +184,7 @@ func (t *Teller) Each(yield func(workload.Ref, []byte)) {
 }
 
 // Of returns the explanation of one object of a world, as Teller.Of does.
-func Of(ctx context.Context, w *source.World, target source.Target, o Options) (*Explanation, error) {
+func Of(ctx context.Context, w *source.World, target source.Target, o Input) (*Explanation, error) {
 	t, err := NewTeller(w)
 	if err != nil {
 		return nil, err
@@ -193,7 +193,7 @@ func Of(ctx context.Context, w *source.World, target source.Target, o Options) (
 }
 
 // Of returns the explanation of one object. A missing object is an error.
-func (t *Teller) Of(ctx context.Context, target source.Target, o Options) (*Explanation, error) {
+func (t *Teller) Of(ctx context.Context, target source.Target, o Input) (*Explanation, error) {
 	if t.memory.Raw(target.Ref) == nil {
 		return nil, t.world.Missing(target.Ref)
 	}

@@ -104,7 +104,7 @@ func (e *Explanation) foresee(memory *world.Memory, ref workload.Ref, v *decide.
 }
 
 // judge adds for each action whether the freezes allow it on the object.
-func (e *Explanation) judge(ctx context.Context, memory *world.Memory, target source.Target, o Options) error {
+func (e *Explanation) judge(ctx context.Context, memory *world.Memory, target source.Target, o Input) error {
 	judge := cani.NewEvaluator(memory, o.FlyballNamespace)
 	for _, action := range []workload.Change{workload.ChangeRollOut, workload.ChangeScale, workload.ChangeDelete} {
 		answer, err := judge.Answer(ctx, evaluate.Inquiry{Target: cani.TargetOf(target), Action: action, User: o.User, At: o.At})

@@ -74,7 +74,7 @@ func (t *PolicyTarget) Detail() string {
 }
 
 // OfPolicy returns the explanation of one policy of a world. A missing policy is an error.
-func OfPolicy(w *source.World, id workload.Policy, o Options) (*PolicyStory, error) {
+func OfPolicy(w *source.World, id workload.Policy, o Input) (*PolicyStory, error) {
 	memory, err := w.Memory()
 	if err != nil {
 		return nil, err

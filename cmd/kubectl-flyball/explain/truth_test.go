@@ -95,7 +95,7 @@ func tell(t *testing.T, w *source.World, from time.Time, days int) (stories int)
 			if i%turns != turn%turns || !changes && turn%seldom != 0 {
 				continue
 			}
-			story, err := teller.Of(t.Context(), source.Target{Ref: ref, Kind: kindOf(w, ref)}, explain.Options{At: at, Zone: time.UTC})
+			story, err := teller.Of(t.Context(), source.Target{Ref: ref, Kind: kindOf(w, ref)}, explain.Input{At: at, Zone: time.UTC})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +104,7 @@ func tell(t *testing.T, w *source.World, from time.Time, days int) (stories int)
 			if at.Equal(from) {
 				continue
 			}
-			foreseen, err := first.Of(t.Context(), source.Target{Ref: ref, Kind: kindOf(w, ref)}, explain.Options{At: at, Now: from, Zone: time.UTC})
+			foreseen, err := first.Of(t.Context(), source.Target{Ref: ref, Kind: kindOf(w, ref)}, explain.Input{At: at, Now: from, Zone: time.UTC})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -239,7 +239,7 @@ func TestAllPoliciesForAwakeAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := time.Date(2037, 5, 11, 12, 0, 0, 0, time.UTC)
-	e, err := explain.Of(t.Context(), w, target, explain.Options{At: at, Now: at, Zone: time.UTC})
+	e, err := explain.Of(t.Context(), w, target, explain.Input{At: at, Now: at, Zone: time.UTC})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,8 +56,8 @@ type Span struct {
 	Policies []string  `json:"policies,omitempty"`
 }
 
-// Options select the content of an agenda.
-type Options struct {
+// Input select the content of an agenda.
+type Input struct {
 	From, To time.Time
 	Zone     *time.Location
 	// Targets are the objects to look at. Namespace is the namespace to look at. If both are empty, everything is included.
@@ -66,7 +66,7 @@ type Options struct {
 }
 
 // Of returns the agenda of a world.
-func Of(w *world.Memory, o Options) Agenda {
+func Of(w *world.Memory, o Input) Agenda {
 	a := Agenda{From: o.From, To: o.To, About: o.about(), Entries: []Entry{}, Gaps: []Span{}, Overlaps: []Span{}, zone: o.Zone}
 	set := w.World().Set()
 	for _, r := range set.Rules() {
@@ -88,7 +88,7 @@ func Of(w *world.Memory, o Options) Agenda {
 	return a
 }
 
-func (o Options) about() string {
+func (o Input) about() string {
 	if len(o.Targets) == 0 {
 		return o.Namespace
 	}
@@ -105,7 +105,7 @@ type concerned interface {
 	SelectsIn(namespace string, nsLabels workload.Pairs) bool
 }
 
-func (o Options) concerns(w *world.Memory, p concerned) bool {
+func (o Input) concerns(w *world.Memory, p concerned) bool {
 	switch {
 	case len(o.Targets) > 0:
 		return slices.ContainsFunc(o.Targets, func(ref workload.Ref) bool {
@@ -140,7 +140,7 @@ func (a *Agenda) addRule(r *freeze.Rule) {
 }
 
 // Next returns the first time after o.From at which a policy begins to deny changes, however far away, or nil.
-func Next(w *world.Memory, o Options) (next *Entry) {
+func Next(w *world.Memory, o Input) (next *Entry) {
 	for _, r := range w.World().Set().Rules() {
 		if r.Denies() == 0 || r.Enforcement() != v1alpha1.EnforcementDeny || !o.concerns(w, r) {
 			continue

@@ -75,7 +75,7 @@ func (o *Order) Of(ctx context.Context, w *source.World, places []Place) (*Effec
 		}
 	}
 	from := o.Now.Truncate(time.Second)
-	options := plan.Options{From: from, To: from.Add(24 * time.Hour), Zone: o.Zone}
+	options := plan.Input{From: from, To: from.Add(24 * time.Hour), Zone: o.Zone}
 	if o.until.After(options.To) {
 		options.To = o.until.Add(time.Minute)
 	}
@@ -156,7 +156,7 @@ func (e *Effect) look(w *source.World, overrides []policy.Object) error {
 }
 
 // difference returns the difference between the plans of two worlds.
-func difference(ctx context.Context, before, after *source.World, o plan.Options) (*plan.Plan, error) {
+func difference(ctx context.Context, before, after *source.World, o plan.Input) (*plan.Plan, error) {
 	was, err := plan.Make(ctx, before, o)
 	if err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func (p *Plan) noteUnsimulated(memory *world.Memory) {
 
 // templates returns a world in which the objects of all templates exist and have the fields of their templates. The
 // manager creates and corrects these objects at once, so a plan begins with them.
-func (p *Plan) templates(w *source.World, memory *world.Memory, o Options) (*world.Memory, error) {
+func (p *Plan) templates(w *source.World, memory *world.Memory, o Input) (*world.Memory, error) {
 	var makers []*world.Policy
 	memory.Policies(func(q *world.Policy) bool {
 		if t := q.Template; t != nil && !q.IsBroken() && !q.Deleting {

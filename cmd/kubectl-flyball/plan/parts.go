@@ -16,7 +16,7 @@ import (
 )
 
 // simulate adds the writes of a world to the plan. It simulates the parts of the world side by side.
-func (p *Plan) simulate(ctx context.Context, memory *world.Memory, o Options) error {
+func (p *Plan) simulate(ctx context.Context, memory *world.Memory, o Input) error {
 	worlds := parts(memory, runtime.GOMAXPROCS(0))
 	plans, errs := make([]Plan, len(worlds)), make([]error, len(worlds))
 	var running sync.WaitGroup
@@ -45,7 +45,7 @@ func (p *Plan) simulate(ctx context.Context, memory *world.Memory, o Options) er
 }
 
 // run simulates one part of the world.
-func (p *Plan) run(ctx context.Context, memory *world.Memory, o Options) error {
+func (p *Plan) run(ctx context.Context, memory *world.Memory, o Input) error {
 	l := newLedger(memory, o, p.by)
 	for write, err := range decide.Writes(memory, p.start, o.To) {
 		if errors.Is(err, decide.ErrRestless) {

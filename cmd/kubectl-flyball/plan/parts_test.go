@@ -96,9 +96,9 @@ func read(t *testing.T, text string) *source.World {
 }
 
 // threeDays are the options of the plans.
-func threeDays() plan.Options {
+func threeDays() plan.Input {
 	from := time.Date(2037, 5, 11, 12, 0, 0, 0, time.UTC)
-	return plan.Options{From: from, To: from.AddDate(0, 0, 3), Now: from, Zone: time.UTC}
+	return plan.Input{From: from, To: from.AddDate(0, 0, 3), Now: from, Zone: time.UTC}
 }
 
 func made(t *testing.T, w *source.World, processors int) *plan.Plan {

@@ -82,8 +82,8 @@ type Plan struct {
 	unlisted bool
 }
 
-// Options configure a plan.
-type Options struct {
+// Input configure a plan.
+type Input struct {
 	From, To time.Time
 	// Now is the instant at which the objects were read. The zero time means From. Writes between Now and From are
 	// simulated, but not listed.
@@ -100,7 +100,7 @@ type Options struct {
 }
 
 // Make returns the plan of a world. It stops when the context ends.
-func Make(ctx context.Context, w *source.World, o Options) (*Plan, error) {
+func Make(ctx context.Context, w *source.World, o Input) (*Plan, error) {
 	memory, err := w.Memory()
 	if err != nil {
 		return nil, err

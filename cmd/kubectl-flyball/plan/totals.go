@@ -152,7 +152,7 @@ func (t *Timeline) same(o *Timeline) bool {
 // ledger keeps the accounts of all listed targets.
 type ledger struct {
 	memory   *world.Memory
-	options  Options
+	options  Input
 	accounts map[workload.Ref]*account
 	// byUse is true if any policy decides by the use of its targets.
 	byUse bool
@@ -167,7 +167,7 @@ type account struct {
 }
 
 // newLedger opens an account for every listed object. by has the policies that act on each target.
-func newLedger(memory *world.Memory, o Options, by map[workload.Ref][]string) *ledger {
+func newLedger(memory *world.Memory, o Input, by map[workload.Ref][]string) *ledger {
 	l := &ledger{memory: memory, options: o, accounts: map[workload.Ref]*account{}}
 	memory.Policies(func(p *world.Policy) bool {
 		l.byUse = l.byUse || p.Idle != nil

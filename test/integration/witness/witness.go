@@ -202,7 +202,7 @@ func (w *Witness) look(ctx context.Context, ns string) (now *scene, wrong []stri
 		kind := loaded.Kinds[slices.IndexFunc(loaded.Kinds, func(k source.Kind) bool { return k.GroupKind == ref.GroupKind })]
 		now.paths[ref] = pathOf(kind.Resource, ref)
 		story, err := teller.Of(ctx, source.Target{Kind: kind, Ref: ref},
-			explain.Options{At: now.at, Zone: time.UTC, FlyballNamespace: harness.Namespace})
+			explain.Input{At: now.at, Zone: time.UTC, FlyballNamespace: harness.Namespace})
 		if err != nil {
 			return nil, nil, fmt.Errorf("explain %s: %w", ref, err)
 		}

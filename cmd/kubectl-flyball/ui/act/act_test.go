@@ -111,7 +111,7 @@ func TestActionsAreOfferedByRights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	story, err := explain.Of(t.Context(), w, target, explain.Options{At: night, Now: night, Zone: time.UTC,
+	story, err := explain.Of(t.Context(), w, target, explain.Input{At: night, Now: night, Zone: time.UTC,
 		User: evaluate.User{Name: "alice"}, FlyballNamespace: source.DefaultNamespace})
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestExceptionsAreOfferedForTheDenyingFreezes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	story, err := explain.Of(t.Context(), w, target, explain.Options{At: night, Now: night, Zone: time.UTC,
+	story, err := explain.Of(t.Context(), w, target, explain.Input{At: night, Now: night, Zone: time.UTC,
 		User: evaluate.User{Name: "alice"}, FlyballNamespace: source.DefaultNamespace})
 	if err != nil {
 		t.Fatal(err)

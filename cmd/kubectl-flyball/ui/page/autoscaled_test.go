@@ -20,7 +20,7 @@ func TestPoliciesOfAutoscalersActOnTheirTargets(t *testing.T) {
 	}
 	from := time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
 	end := from.AddDate(0, 0, 7)
-	found, err := page.Of(t.Context(), w, page.Options{Now: from, From: from, To: end, FreezesTo: end, Zone: time.UTC})
+	found, err := page.Of(t.Context(), w, page.Input{Now: from, From: from, To: end, FreezesTo: end, Zone: time.UTC})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestPoliciesOfAutoscalersActOnTheirTargets(t *testing.T) {
 	}
 	for hour, asks := range map[int]string{0: "nothing", 36: "set", 72: "nothing"} {
 		at := from.Add(time.Duration(hour) * time.Hour)
-		e, err := explain.Of(t.Context(), w, front, explain.Options{Now: from, At: at, Zone: time.UTC, FlyballNamespace: source.DefaultNamespace})
+		e, err := explain.Of(t.Context(), w, front, explain.Input{Now: from, At: at, Zone: time.UTC, FlyballNamespace: source.DefaultNamespace})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ func TestCalendarHasEachDayOnce(t *testing.T) {
 	}
 	from := time.Date(2037, 3, 20, 0, 0, 0, 0, berlin)
 	w := demo(t)
-	r, err := page.Of(t.Context(), w, page.Options{Now: from, From: from, To: from.AddDate(0, 0, 7), FreezesTo: from.AddDate(0, 0, 90),
+	r, err := page.Of(t.Context(), w, page.Input{Now: from, From: from, To: from.AddDate(0, 0, 7), FreezesTo: from.AddDate(0, 0, 90),
 		Zone: berlin})
 	if err != nil {
 		t.Fatal(err)

@@ -55,7 +55,7 @@ func TestRowsWithTheSameBarsShareAShape(t *testing.T) {
 			t.Fatal(err)
 		}
 		from := time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
-		r, err := page.Of(t.Context(), w, page.Options{Now: from, From: from, To: from.AddDate(0, 0, 7), FreezesTo: from, Zone: time.UTC})
+		r, err := page.Of(t.Context(), w, page.Input{Now: from, From: from, To: from.AddDate(0, 0, 7), FreezesTo: from, Zone: time.UTC})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func TestReportsAreHeadedByTheirLength(t *testing.T) {
 	from := time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
 	w := demo(t)
 	for days, want := range map[int]string{1: "Day", 7: "Week", 10: "10 days", 31: "Month"} {
-		r, err := page.Of(t.Context(), w, page.Options{Now: from, From: from, To: from.AddDate(0, 0, days), FreezesTo: from, Zone: time.UTC})
+		r, err := page.Of(t.Context(), w, page.Input{Now: from, From: from, To: from.AddDate(0, 0, days), FreezesTo: from, Zone: time.UTC})
 		if err != nil {
 			t.Fatal(err)
 		}

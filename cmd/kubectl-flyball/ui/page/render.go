@@ -13,8 +13,8 @@ import (
 	"unicode"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
-	"flyball.dev/flyball/cmd/kubectl-flyball/overview"
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
+	"flyball.dev/flyball/cmd/kubectl-flyball/status"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
 )
 
@@ -70,7 +70,7 @@ func (v *view) Link(path string, pairs ...string) string {
 
 var functions = template.FuncMap{
 	"listed": listed, "states": week.States, "count": count, "grouped": grouped, "policyID": policyID, "brief": plan.Brief,
-	"counts": overview.Counts, "slug": slug,
+	"counts": status.Counts, "slug": slug,
 	"amount": amount,
 }
 

@@ -15,10 +15,10 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/doctor"
 	"flyball.dev/flyball/cmd/kubectl-flyball/freezes"
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
-	"flyball.dev/flyball/cmd/kubectl-flyball/overview"
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/status"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
 	"flyball.dev/flyball/engine/savings"
 	"flyball.dev/flyball/engine/workload"
@@ -33,10 +33,10 @@ type Report struct {
 	Savings []Saving       `json:"savings"`
 	Freezes freezes.Agenda `json:"freezes"`
 	// NextFreeze is the first freeze that begins after At, however far away. It is absent if none is known.
-	NextFreeze *freezes.Entry    `json:"nextFreeze,omitempty"`
-	Status     overview.Overview `json:"status"`
-	Health     *doctor.Checkup   `json:"health"`
-	Missing    []string          `json:"missing,omitempty"`
+	NextFreeze *freezes.Entry  `json:"nextFreeze,omitempty"`
+	Status     status.Overview `json:"status"`
+	Health     *doctor.Checkup `json:"health"`
+	Missing    []string        `json:"missing,omitempty"`
 	// Worth is the worth of all savings.
 	Worth savings.Worth `json:"worth,omitzero"`
 
@@ -54,8 +54,8 @@ type Saving struct {
 	Worth     savings.Worth `json:"worth,omitzero"`
 }
 
-// Options select the content of a report.
-type Options struct {
+// Input select the content of a report.
+type Input struct {
 	// Now is the instant at which the objects were read. From is the beginning of the week, and To is its end.
 	Now, From, To time.Time
 	// FreezesTo is the end of the list of freezes.
@@ -72,7 +72,7 @@ type Options struct {
 }
 
 // Of returns the report of a world.
-func Of(ctx context.Context, w *source.World, o Options) (*Report, error) {
+func Of(ctx context.Context, w *source.World, o Input) (*Report, error) {
 	at := o.Now
 	if o.From.After(at) {
 		at = o.From
@@ -90,7 +90,7 @@ func Of(ctx context.Context, w *source.World, o Options) (*Report, error) {
 	}
 	r.sumUp(o)
 	r.Worth = o.worth(r.Week.Totals)
-	frozen := freezes.Options{From: at, To: o.FreezesTo, Zone: o.Zone, Namespace: o.Namespace}
+	frozen := freezes.Input{From: at, To: o.FreezesTo, Zone: o.Zone, Namespace: o.Namespace}
 	r.Freezes, r.NextFreeze = freezes.Of(memory, frozen), freezes.Next(memory, frozen)
 	r.Status = StatusOf(w, memory, at, o)
 	if r.Health, err = doctor.Of(w, doctor.Input{Live: o.Live, Whole: o.Namespace == "", Now: at}); err != nil {
@@ -109,12 +109,12 @@ func (r *Report) WithFreezes(w *source.World, to time.Time) (*Report, error) {
 		return nil, err
 	}
 	own := *r
-	own.Freezes = freezes.Of(memory, freezes.Options{From: r.At, To: to, Zone: r.zone, Namespace: r.Namespace})
+	own.Freezes = freezes.Of(memory, freezes.Input{From: r.At, To: to, Zone: r.zone, Namespace: r.Namespace})
 	return &own, nil
 }
 
 // sumUp adds the savings of each policy in each namespace, in order.
-func (r *Report) sumUp(o Options) {
+func (r *Report) sumUp(o Input) {
 	for i := range r.Week.Groups {
 		g := &r.Week.Groups[i]
 		for by, share := range g.Shares() {
@@ -135,13 +135,13 @@ func (r *Report) sumUp(o Options) {
 // scope names the namespaces of a page.
 func scope(namespace string) string { return cmp.Or(namespace, "all namespaces") }
 
-func (o Options) worth(t plan.Totals) savings.Worth {
+func (o Input) worth(t plan.Totals) savings.Worth {
 	return o.Rates.Of(t.CPUHoursSaved, t.MemoryGiBHoursSaved)
 }
 
 // StatusOf returns the overview of a world at an instant.
-func StatusOf(w *source.World, memory *world.Memory, at time.Time, o Options) overview.Overview {
-	v := overview.Options{At: at, Zone: o.Zone, Live: o.Live, Unread: func(p *world.Policy) string {
+func StatusOf(w *source.World, memory *world.Memory, at time.Time, o Input) status.Overview {
+	v := status.Input{At: at, Zone: o.Zone, Live: o.Live, Unread: func(p *world.Policy) string {
 		if w.HidesCalendarsOf(p) {
 			return "it uses calendars, which you may not list"
 		}
@@ -149,14 +149,14 @@ func StatusOf(w *source.World, memory *world.Memory, at time.Time, o Options) ov
 	}}
 	if o.Live {
 		v.Namespace = o.Namespace
-		v.Judged = overview.CountJudged(memory, func(*world.Policy) bool { return len(w.Unseen) == 0 })
+		v.Judged = status.CountJudged(memory, func(*world.Policy) bool { return len(w.Unseen) == 0 })
 	}
-	return overview.Of(memory, v)
+	return status.Of(memory, v)
 }
 
 // Problems returns the policies with a problem.
-func (r *Report) Problems() []overview.Policy {
-	return slices.DeleteFunc(slices.Clone(r.Status.Policies), func(p overview.Policy) bool { return p.Problem == "" && len(p.Failures) == 0 })
+func (r *Report) Problems() []status.Policy {
+	return slices.DeleteFunc(slices.Clone(r.Status.Policies), func(p status.Policy) bool { return p.Problem == "" && len(p.Failures) == 0 })
 }
 
 // Ill returns the checks that found a problem or could not be made.
@@ -237,7 +237,7 @@ func (r *Report) textProblems(w *report.Writer) {
 	}
 }
 
-func policyID(p overview.Policy) string {
+func policyID(p status.Policy) string {
 	return workload.Policy{Kind: p.Kind, Namespace: p.Namespace, Name: p.Name}.String()
 }
 

@@ -44,7 +44,7 @@ func demoReport(t *testing.T) *page.Report {
 		t.Fatal(err)
 	}
 	from := time.Date(2037, 5, 11, 0, 0, 0, 0, berlin)
-	r, err := page.Of(t.Context(), demo(t), page.Options{Now: from.Add(10 * time.Hour), From: from, To: from.AddDate(0, 0, 7),
+	r, err := page.Of(t.Context(), demo(t), page.Input{Now: from.Add(10 * time.Hour), From: from, To: from.AddDate(0, 0, 7),
 		FreezesTo: from.AddDate(0, 0, 90), Zone: berlin})
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func TestSavingsHaveTheirWorth(t *testing.T) {
 			t.Fatal(err)
 		}
 		end := from.AddDate(0, 0, 7)
-		found, err := page.Of(t.Context(), demo(t), page.Options{Now: from, From: from, To: end, FreezesTo: end, Zone: time.UTC, Rates: r})
+		found, err := page.Of(t.Context(), demo(t), page.Input{Now: from, From: from, To: end, FreezesTo: end, Zone: time.UTC, Rates: r})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -147,9 +147,9 @@ func (q request) frame(r *http.Request, nav string) page.Frame {
 }
 
 // options returns the options of the report for the choices.
-func (q request) options() (page.Options, error) {
+func (q request) options() (page.Input, error) {
 	now := q.Now().Truncate(time.Second)
-	o := page.Options{Now: now, From: timeline.Midnight(now, 0, q.zone), Zone: q.zone, Namespace: q.Namespace, Live: q.Live, Rates: q.Rates,
+	o := page.Input{Now: now, From: timeline.Midnight(now, 0, q.zone), Zone: q.zone, Namespace: q.Namespace, Live: q.Live, Rates: q.Rates,
 		Progress: func(at time.Time) { q.simulated.Store(at.Unix()) }}
 	if text := q.query["from"]; text != "" {
 		day, err := time.Parse(time.DateOnly, text)
@@ -284,7 +284,7 @@ func (s *Server) target(w http.ResponseWriter, r *http.Request) {
 			return err
 		}
 		now := s.Now().Truncate(time.Second)
-		story, err := explain.Of(ctx, world, target, explain.Options{At: now, Now: now, Zone: q.zone, User: user,
+		story, err := explain.Of(ctx, world, target, explain.Input{At: now, Now: now, Zone: q.zone, User: user,
 			FlyballNamespace: s.FlyballNamespace})
 		if err != nil {
 			return err
@@ -315,7 +315,7 @@ func (s *Server) policy(w http.ResponseWriter, r *http.Request) {
 			return err
 		}
 		now := s.Now().Truncate(time.Second)
-		story, err := explain.OfPolicy(world, id, explain.Options{At: now, Now: now, Zone: q.zone, FlyballNamespace: s.FlyballNamespace})
+		story, err := explain.OfPolicy(world, id, explain.Input{At: now, Now: now, Zone: q.zone, FlyballNamespace: s.FlyballNamespace})
 		if err != nil {
 			return err
 		}
@@ -403,7 +403,7 @@ func (q request) difference(ctx context.Context, world *source.World, text strin
 		return nil, err
 	}
 	now := q.Now().Truncate(time.Second)
-	o := plan.Options{From: now, To: now.AddDate(0, 0, 7), Now: now, Zone: q.zone}
+	o := plan.Input{From: now, To: now.AddDate(0, 0, 7), Now: now, Zone: q.zone}
 	before, err := plan.Make(ctx, world, o)
 	if err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ var errOver = errors.New("the time is over")
 func (s *Server) week(w http.ResponseWriter, r *http.Request) {
 	q, err := s.choose(r)
 	if err == nil {
-		var o page.Options
+		var o page.Input
 		if o, err = q.options(); err == nil && !o.To.After(o.Now) {
 			err = errOver
 		}

@@ -76,7 +76,7 @@ func (w *Week) Spaces() (all []Space) {
 }
 
 // addKept finds the hours in which only Overrides keep targets awake, by a plan without these Overrides.
-func (w *Week) addKept(ctx context.Context, in *source.World, memory *world.Memory, o plan.Options) error {
+func (w *Week) addKept(ctx context.Context, in *source.World, memory *world.Memory, o plan.Input) error {
 	orders, namespaces, whole := map[workload.Policy]bool{}, map[string]bool{}, false
 	memory.Policies(func(p *world.Policy) bool {
 		if p.Override != nil && p.Override.Effect == v1alpha1.OverrideAwake {

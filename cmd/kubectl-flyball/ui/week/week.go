@@ -155,7 +155,7 @@ func Of(ctx context.Context, w *source.World, o Options) (*Week, error) {
 		return nil, fmt.Errorf("the time from %s to %s is over: a picture shows the time from now on", o.From.Format(time.RFC3339),
 			o.To.Format(time.RFC3339))
 	}
-	simulated := plan.Options{From: start, To: o.To, Now: o.Now, Zone: o.Zone, OnlyTimelines: true}
+	simulated := plan.Input{From: start, To: o.To, Now: o.Now, Zone: o.Zone, OnlyTimelines: true}
 	watched := simulated
 	watched.Progress = o.Progress
 	p, err := plan.Make(ctx, w, watched)
@@ -168,7 +168,7 @@ func Of(ctx context.Context, w *source.World, o Options) (*Week, error) {
 	}
 	k := &Week{From: o.From, To: o.To, Now: o.Now, Zone: o.Zone.String(), Groups: []Group{}, Notes: p.Notes, zone: o.Zone}
 	k.mark()
-	k.Bands = freezes.Of(memory, freezes.Options{From: o.From, To: o.To, Zone: o.Zone, Namespace: o.Namespace}).Entries
+	k.Bands = freezes.Of(memory, freezes.Input{From: o.From, To: o.To, Zone: o.Zone, Namespace: o.Namespace}).Entries
 	k.rows(p)
 	if err := k.addKept(ctx, w, memory, simulated); err != nil {
 		return nil, err

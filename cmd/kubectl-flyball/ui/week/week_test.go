@@ -69,7 +69,7 @@ func TestBarsAreThePlan(t *testing.T) {
 			to := from.AddDate(0, 0, 7)
 			t.Run(name+" "+from.Format(time.DateOnly), func(t *testing.T) {
 				w := demo(t)
-				p, err := plan.Make(t.Context(), w, plan.Options{From: from, To: to, Zone: z})
+				p, err := plan.Make(t.Context(), w, plan.Input{From: from, To: to, Zone: z})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -183,7 +183,7 @@ func TestPastIsShownAsFarAsTheLedger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := plan.Make(t.Context(), w, plan.Options{From: night.Add(-12 * time.Hour), To: night, Zone: z})
+	before, err := plan.Make(t.Context(), w, plan.Input{From: night.Add(-12 * time.Hour), To: night, Zone: z})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package cli
+package cani
 
 import (
 	"cmp"
@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/cani"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/admission/evaluate"
 	"flyball.dev/flyball/engine/path/rawjson"
@@ -25,18 +24,23 @@ const (
 	exitUndecided = 2
 )
 
-type canIVerb struct {
+// Options are the flags and arguments of can-i.
+type Options struct {
 	*factory.Factory
 	factory.Manifests
 	factory.Named
 	when string
 	// halfSeen is true if the verdict could be different because some objects could not be read for lack of rights.
 	halfSeen bool
+
+	args []string
+	at   time.Time
 }
 
-func newCanI(s *factory.Factory) *cobra.Command {
-	v := &canIVerb{Factory: s}
-	cmd := &cobra.Command{
+// New returns the verb can-i.
+func New(f *factory.Factory) *cobra.Command {
+	o := &Options{Factory: f}
+	cmd := factory.Command(o, &cobra.Command{
 		Use:   "can-i ACTION[,ACTION] KIND/NAME... | can-i -f MANIFEST",
 		Short: "Say whether freezes allow you a change, now or at another time",
 		Long: "Says whether freezes allow a change: for you, or for the user of --as and --as-group, now or --at " +
@@ -58,80 +62,89 @@ Calendar. A pipeline that goes on only after 0 fails closed.`,
 			if len(args) == 0 {
 				return factory.List(factory.Actions, typed), cobra.ShellCompDirectiveNoFileComp
 			}
-			return s.CompleteObjects(nil)(cmd, args[1:], typed)
+			return f.CompleteObjects(nil)(cmd, args[1:], typed)
 		},
 		Annotations: map[string]string{factory.FailsWith: strconv.Itoa(exitUndecided)},
-		RunE:        func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
-	}
-	v.AddFilenames(cmd, "Manifests to judge as if they were applied")
-	cmd.Flags().StringVar(&v.when, "at", "now", "Instant of the change")
-	v.AddSelector(cmd)
+	})
+	o.AddFilenames(cmd, "Manifests to judge as if they were applied")
+	cmd.Flags().StringVar(&o.when, "at", "now", "Instant of the change")
+	o.AddSelector(cmd)
 	return cmd
 }
 
-func (v *canIVerb) run(ctx context.Context, args []string) error {
-	at, err := v.At("at", v.when)
+// Complete implements factory.Verb.
+func (o *Options) Complete(args []string) (err error) {
+	o.args = args
+	o.at, err = o.At("at", o.when)
+	return err
+}
+
+// Validate implements factory.Verb.
+func (o *Options) Validate() error {
+	manifests, actions := len(o.Paths) > 0 && len(o.args) == 0, len(o.args) >= 2 || len(o.args) == 1 && o.Selector != ""
+	if manifests || actions && len(o.Paths) == 0 {
+		return nil
+	}
+	return errors.New("give ACTION KIND/NAME, such as rollout deployment/web, ACTION -l LABELS, or manifests with -f")
+}
+
+// Run judges the changes.
+func (o *Options) Run(ctx context.Context) error {
+	user, err := o.User(ctx)
 	if err != nil {
 		return err
 	}
-	user, err := v.User(ctx)
-	if err != nil {
-		return err
-	}
-	v.ReadsAsCaller = true
+	o.ReadsAsCaller = true
 	var answers []evaluate.Answer
-	switch {
-	case len(v.Paths) > 0 && len(args) == 0:
-		answers, err = v.judgeManifests(ctx, user, at)
-	case len(v.Paths) == 0 && (len(args) >= 2 || len(args) == 1 && v.Selector != ""):
-		answers, err = v.judgeActions(ctx, strings.Split(args[0], ","), args[1:], user, at)
-	default:
-		err = errors.New("give ACTION KIND/NAME, such as rollout deployment/web, ACTION -l LABELS, or manifests with -f")
+	if len(o.Paths) > 0 {
+		answers, err = o.judgeManifests(ctx, user)
+	} else {
+		answers, err = o.judgeActions(ctx, user)
 	}
 	if err != nil {
 		return err
 	}
-	all := cani.All(answers, v.Zone)
-	if all.Allowed && v.halfSeen || all.Undecided {
-		return factory.Answer(v.Print(all), true, exitUndecided)
+	all := All(answers, o.Zone)
+	if all.Allowed && o.halfSeen || all.Undecided {
+		return factory.Answer(o.Print(all), true, exitUndecided)
 	}
-	return factory.Answer(v.Print(all), !all.Allowed, exitDenied)
+	return factory.Answer(o.Print(all), !all.Allowed, exitDenied)
 }
 
-func (v *canIVerb) judgeActions(ctx context.Context, actions, objects []string, user evaluate.User, at time.Time) ([]evaluate.Answer,
-	error) {
-	changes, err := cani.Actions(actions)
+func (o *Options) judgeActions(ctx context.Context, user evaluate.User) ([]evaluate.Answer, error) {
+	changes, err := Actions(strings.Split(o.args[0], ","))
 	if err != nil {
 		return nil, err
 	}
-	if objects, err = v.Given(ctx, v.Factory, objects); err != nil {
-		return nil, err
-	}
-	w, targets, err := v.AroundAll(ctx, objects)
+	objects, err := o.Given(ctx, o.Factory, o.args[1:])
 	if err != nil {
 		return nil, err
 	}
-	judge, err := v.court(w)
+	w, targets, err := o.AroundAll(ctx, objects)
 	if err != nil {
 		return nil, err
 	}
-	return cani.Judge(ctx, judge, w, targets, changes, user, at)
+	judge, err := o.court(w)
+	if err != nil {
+		return nil, err
+	}
+	return Judge(ctx, judge, w, targets, changes, user, o.at)
 }
 
-func (v *canIVerb) court(w *source.World) (*evaluate.Evaluator, error) {
+func (o *Options) court(w *source.World) (*evaluate.Evaluator, error) {
 	memory, err := w.Memory()
 	if err != nil {
 		return nil, err
 	}
-	v.ShowNotes(w)
-	v.halfSeen = v.halfSeen || len(w.Unseen) > 0
-	return cani.NewEvaluator(memory, v.FlyballNamespace), nil
+	o.ShowNotes(w)
+	o.halfSeen = o.halfSeen || len(w.Unseen) > 0
+	return NewEvaluator(memory, o.FlyballNamespace), nil
 }
 
 // judgeManifests returns the verdicts on applying manifests. It judges one namespace after the other.
-func (v *canIVerb) judgeManifests(ctx context.Context, user evaluate.User, at time.Time) ([]evaluate.Answer, error) {
-	namespace := v.Namespace()
-	m, err := v.Files(v.Paths, namespace).Read()
+func (o *Options) judgeManifests(ctx context.Context, user evaluate.User) ([]evaluate.Answer, error) {
+	namespace := o.Namespace()
+	m, err := o.Files(o.Paths, namespace).Read()
 	if err != nil {
 		return nil, err
 	}
@@ -144,21 +157,21 @@ func (v *canIVerb) judgeManifests(ctx context.Context, user evaluate.User, at ti
 	for _, raw := range m.Others {
 		at0 := cmp.Or(rawjson.GetBytes(raw, "metadata.namespace").Str, namespace)
 		if courts[at0] == nil {
-			if worlds[at0], err = v.worldOf(ctx, at0, m); err != nil {
+			if worlds[at0], err = o.worldOf(ctx, at0, m); err != nil {
 				return nil, err
 			}
-			if courts[at0], err = v.court(worlds[at0]); err != nil {
+			if courts[at0], err = o.court(worlds[at0]); err != nil {
 				return nil, err
 			}
 		}
-		target, err := evaluate.TargetOf(raw, namespace, cani.KindOf(worlds[at0]))
+		target, err := evaluate.TargetOf(raw, namespace, KindOf(worlds[at0]))
 		if err == nil {
 			err = worlds[at0].Served(target.GroupKind)
 		}
 		if err != nil {
 			return nil, err
 		}
-		answer, err := courts[at0].Answer(ctx, evaluate.Inquiry{Target: target, Manifest: raw, User: user, At: at})
+		answer, err := courts[at0].Answer(ctx, evaluate.Inquiry{Target: target, Manifest: raw, User: user, At: o.at})
 		if err != nil {
 			return nil, err
 		}
@@ -169,21 +182,21 @@ func (v *canIVerb) judgeManifests(ctx context.Context, user evaluate.User, at ti
 
 // worldOf loads the world for judging manifests in a namespace. It reads objects of the manifests' kinds, or of every
 // kind if one of these kinds governs another kind. The namespace itself may be among the manifests.
-func (v *canIVerb) worldOf(ctx context.Context, namespace string, m *source.Manifests) (*source.World, error) {
+func (o *Options) worldOf(ctx context.Context, namespace string, m *source.Manifests) (*source.World, error) {
 	brought, err := m.Namespaces()
 	if err != nil {
 		return nil, err
 	}
 	kinds := m.OtherKinds()
 	q := source.Query{Namespace: namespace, Kinds: kinds, Namespaces: brought}
-	w, err := v.Load(ctx, q)
-	if err != nil || v.Offline() {
+	w, err := o.Load(ctx, q)
+	if err != nil || o.Offline() {
 		return w, err
 	}
 	for _, gk := range w.Governing() {
 		if slices.Contains(kinds, gk) {
 			q.Kinds = nil
-			return v.Load(ctx, q)
+			return o.Load(ctx, q)
 		}
 	}
 	return w, nil

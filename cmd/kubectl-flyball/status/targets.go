@@ -1,6 +1,4 @@
-// Package targets lists the objects that policies act on or judge. It shows the state of each object under each policy,
-// as the manager counts the states.
-package targets
+package status
 
 import (
 	"cmp"
@@ -40,8 +38,8 @@ type List struct {
 	zone *time.Location
 }
 
-// Options select the targets to list.
-type Options struct {
+// TargetsInput selects the targets to list.
+type TargetsInput struct {
 	At   time.Time
 	Zone *time.Location
 	// Policy limits the list to one policy. The zero value means every policy with targets.
@@ -59,8 +57,8 @@ var stateWords = map[status.Mark]string{
 	status.Overridden:    "overridden", status.Failed: "failed", status.Set: "set", status.Unable: "unable",
 }
 
-// Of returns the targets of a world.
-func Of(memory *world.Memory, o Options) *List {
+// TargetsOf returns the targets of a world.
+func TargetsOf(memory *world.Memory, o TargetsInput) *List {
 	l := &List{At: o.At, Targets: []Target{}, zone: o.Zone}
 	survey := decide.NewSurvey(memory, o.At)
 	memory.EachObject(func(ref workload.Ref) {
@@ -93,7 +91,7 @@ func EachJudged(memory *world.Memory, p *world.Policy, yield func(workload.Ref))
 }
 
 // add adds an object to the list, once for each policy that acts on it.
-func (l *List) add(memory *world.Memory, survey *decide.Survey, ref workload.Ref, o Options) {
+func (l *List) add(memory *world.Memory, survey *decide.Survey, ref workload.Ref, o TargetsInput) {
 	v := survey.Target(ref)
 	out := status.Outcome{}
 	if v.Err != nil {

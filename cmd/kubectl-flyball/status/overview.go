@@ -1,7 +1,4 @@
-// Package overview lists every policy of a world with its state, the start and end of the state, its targets, and its
-// problems. The policy's own code computes the state. The states of targets come from the status that the manager
-// writes, or are decided here if no manager runs.
-package overview
+package status
 
 import (
 	"fmt"
@@ -14,7 +11,6 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
-	"flyball.dev/flyball/cmd/kubectl-flyball/targets"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy/freeze"
@@ -51,8 +47,8 @@ type Policy struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Options configure an overview.
-type Options struct {
+// Input configure an overview.
+type Input struct {
 	At   time.Time
 	Zone *time.Location
 	// Live is true if a manager works on the policies and writes the states of targets into their statuses.
@@ -70,7 +66,7 @@ type Options struct {
 }
 
 // Of returns the overview of a world.
-func Of(w *world.Memory, o Options) Overview {
+func Of(w *world.Memory, o Input) Overview {
 	v := Overview{At: o.At, Policies: []Policy{}, zone: o.Zone}
 	decided := verdicts{survey: decide.NewSurvey(w, o.At), counters: map[workload.Ref]func(*v1alpha1.TargetCounts) *int32{}}
 	if o.Judged == nil && !o.Live {
@@ -106,7 +102,7 @@ func (p Policy) order() string { return p.Kind + "\x00" + p.Namespace + "\x00" +
 
 // of returns the line of one policy. It takes the policy's name from the object, because an exception that cannot be
 // read has no ID.
-func of(w *world.Memory, p *world.Policy, o Options, decided verdicts) Policy {
+func of(w *world.Memory, p *world.Policy, o Input, decided verdicts) Policy {
 	row := Policy{Kind: p.Kind.Name, Namespace: p.Object.GetNamespace(), Name: p.Object.GetName()}
 	if e := freeze.ExceptionOf(p.Policy.Policy); e != nil {
 		row.State, row.Next = e.State(o.At)
@@ -149,7 +145,7 @@ func CountJudged(w *world.Memory, counts func(*world.Policy) bool) map[workload.
 	w.Policies(func(p *world.Policy) bool {
 		if p.Denies() && !p.IsBroken() && counts(p) {
 			all[p.ID] = 0
-			targets.EachJudged(w, p, func(workload.Ref) { all[p.ID]++ })
+			EachJudged(w, p, func(workload.Ref) { all[p.ID]++ })
 		}
 		return true
 	})
@@ -171,7 +167,7 @@ func judged(acted *v1alpha1.TargetCounts, counted map[workload.Policy]int32, id 
 	return &counts
 }
 
-func (o Options) unread(p *world.Policy) string {
+func (o Input) unread(p *world.Policy) string {
 	if o.Unread == nil {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package cli
+package plan
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
-	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/workload"
@@ -24,17 +23,23 @@ import (
 // exitChanges is the exit code of plan if there are changes.
 const exitChanges = 2
 
-type planVerb struct {
+// Options are the flags and arguments of plan.
+type Options struct {
 	*factory.Factory
 	factory.Manifests
 	from, span string
 	selector   string
 	remove     bool
+
+	args      []string
+	namespace string
+	edit      *source.Manifests
 }
 
-func newPlan(s *factory.Factory) *cobra.Command {
-	v := &planVerb{Factory: s}
-	cmd := &cobra.Command{
+// New returns the verb plan.
+func New(f *factory.Factory) *cobra.Command {
+	o := &Options{Factory: f}
+	cmd := factory.Command(o, &cobra.Command{
 		Use:   "plan [KIND/NAME...]",
 		Short: "List every write before it happens, and the savings of the policies",
 		Long: `Lists every write of the policies in a span of time, in advance: the time, the object, the field, the old and the new value,
@@ -55,71 +60,77 @@ difference is shown.
 Exit codes: 0 nothing changes, 1 an error, 2 something changes.`,
 		Example: "  kubectl flyball plan --for 7d\n  kubectl flyball plan -A -f schedule.yaml\n  kubectl flyball plan --offline " +
 			"manifests/ -f schedule.yaml",
-		ValidArgsFunction: s.CompleteObject(nil),
-		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
-	}
-	v.AddAllFlag(cmd)
-	v.AddFilenames(cmd, "Policies and adapters to plan with, as if they were applied")
-	cmd.Flags().BoolVar(&v.remove, "delete", false, "The policies and adapters of -f are deleted instead")
-	cmd.Flags().StringVar(&v.from, "from", "now", "Instant to begin at")
-	cmd.Flags().StringVar(&v.span, "for", "7d", "How long: a span such as 12h or 7d")
-	cmd.Flags().StringVarP(&v.selector, "selector", "l", "", "Only targets with these labels")
+		ValidArgsFunction: f.CompleteObject(nil),
+	})
+	o.AddAllFlag(cmd)
+	o.AddFilenames(cmd, "Policies and adapters to plan with, as if they were applied")
+	cmd.Flags().BoolVar(&o.remove, "delete", false, "The policies and adapters of -f are deleted instead")
+	cmd.Flags().StringVar(&o.from, "from", "now", "Instant to begin at")
+	cmd.Flags().StringVar(&o.span, "for", "7d", "How long: a span such as 12h or 7d")
+	cmd.Flags().StringVarP(&o.selector, "selector", "l", "", "Only targets with these labels")
 	return cmd
 }
 
-func (v *planVerb) run(ctx context.Context, args []string) error {
-	if _, err := v.options(); err != nil {
+// Complete implements factory.Verb. It reads the manifests of -f.
+func (o *Options) Complete(args []string) (err error) {
+	o.args, o.namespace = args, o.Namespace()
+	if _, err := o.input(); err != nil {
 		return err
 	}
-	if v.remove && len(v.Paths) == 0 {
+	if o.remove && len(o.Paths) == 0 {
 		return errors.New("--delete needs the manifests of the objects to delete")
 	}
-	namespace := v.Namespace()
-	edit, err := v.Files(v.Paths, namespace).Read()
+	o.edit, err = o.Files(o.Paths, o.namespace).Read()
+	return err
+}
+
+// Validate implements factory.Verb.
+func (o *Options) Validate() error {
+	if len(o.Paths) > 0 && !o.edit.Edits() {
+		return fmt.Errorf("there is no policy, calendar or adapter in %s, so there is nothing to plan with", strings.Join(o.Paths, ", "))
+	}
+	return nil
+}
+
+// Run plans.
+func (o *Options) Run(ctx context.Context) error {
+	w, err := o.Load(ctx, source.Query{Namespace: o.Within(), Also: o.edit.Adapters})
 	if err != nil {
 		return err
 	}
-	if len(v.Paths) > 0 && !edit.Edits() {
-		return fmt.Errorf("there is no policy, calendar or adapter in %s, so there is nothing to plan with", strings.Join(v.Paths, ", "))
-	}
-	w, err := v.Load(ctx, source.Query{Namespace: v.Within(), Also: edit.Adapters})
+	in, err := o.input() // of an instant after the reading: a write between the two would be planned again, backwards
 	if err != nil {
 		return err
 	}
-	o, err := v.options() // of an instant after the reading: a write between the two would be planned again, backwards
-	if err != nil {
+	if in.Keep, err = o.keep(w, in.From); err != nil {
 		return err
 	}
-	if o.Keep, err = v.keep(w, args, namespace, o.From); err != nil {
-		return err
-	}
-	p := v.StartProgress()
-	o.Progress = func(at time.Time) { p.Doing("planning " + at.In(v.Zone).Format(time.DateOnly)) }
-	found, err := v.plan(ctx, w, edit, o)
+	p := o.StartProgress()
+	in.Progress = func(at time.Time) { p.Doing("planning " + at.In(o.Zone).Format(time.DateOnly)) }
+	found, err := o.plan(ctx, w, in)
 	p.Done()
 	if err != nil {
 		return err
 	}
-	return factory.Answer(v.Print(found), len(found.Changes) > 0, exitChanges)
+	return factory.Answer(o.Print(found), len(found.Changes) > 0, exitChanges)
 }
 
-func (v *planVerb) options() (plan.Options, error) {
-	o := plan.Options{Zone: v.Zone, Now: v.Now()}
+func (o *Options) input() (Input, error) {
+	in := Input{Zone: o.Zone, Now: o.Now()}
 	var err error
-	o.From, o.To, err = v.Between(v.from, v.span)
-	return o, err
+	in.From, in.To, err = o.Between(o.from, o.span)
+	return in, err
 }
 
 // keep returns a function that reports whether the changes of a target are listed.
-func (v *planVerb) keep(w *source.World, args []string, namespace string, from time.Time) (func(workload.Ref, *workload.Object) bool,
-	error) {
-	selector, err := labels.Parse(v.selector)
+func (o *Options) keep(w *source.World, from time.Time) (func(workload.Ref, *workload.Object) bool, error) {
+	selector, err := labels.Parse(o.selector)
 	if err != nil {
 		return nil, fmt.Errorf("--selector: %w", err)
 	}
 	var named []workload.Ref
-	for _, arg := range args {
-		target, err := w.FindTarget(arg, namespace)
+	for _, arg := range o.args {
+		target, err := w.FindTarget(arg, o.namespace)
 		if err != nil {
 			return nil, err
 		}
@@ -143,24 +154,24 @@ func (v *planVerb) keep(w *source.World, args []string, namespace string, from t
 }
 
 // plan returns the plan of the world. With an edit it returns the difference that the edit makes to the plan.
-func (v *planVerb) plan(ctx context.Context, w *source.World, edit *source.Manifests, o plan.Options) (*plan.Plan, error) {
-	if !edit.Edits() {
-		return plan.Make(ctx, w, o)
+func (o *Options) plan(ctx context.Context, w *source.World, in Input) (*Plan, error) {
+	if !o.edit.Edits() {
+		return Make(ctx, w, in)
 	}
-	edited, err := w.Overlay(edit)
-	if v.remove {
-		edited, err = w.Deleted(edit, metav1.NewTime(instant.RunUp(o.Now, o.From)))
+	edited, err := w.Overlay(o.edit)
+	if o.remove {
+		edited, err = w.Deleted(o.edit, metav1.NewTime(instant.RunUp(in.Now, in.From)))
 	}
 	if err != nil {
 		return nil, err
 	}
-	before, err := plan.Make(ctx, w, o)
+	before, err := Make(ctx, w, in)
 	if err != nil {
 		return nil, err
 	}
-	after, err := plan.Make(ctx, edited, o)
+	after, err := Make(ctx, edited, in)
 	if err != nil {
 		return nil, err
 	}
-	return plan.Compare(before, after), nil
+	return Compare(before, after), nil
 }

@@ -1,4 +1,4 @@
-package cli
+package explain
 
 import (
 	"context"
@@ -9,23 +9,26 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
 	"flyball.dev/flyball/cmd/kubectl-flyball/history"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
 
-type explainVerb struct {
+// Options are the flags and arguments of explain.
+type Options struct {
 	*factory.Factory
 	when   string
 	watch  bool
 	demand history.Server
+
+	arg string
 }
 
-func newExplain(s *factory.Factory) *cobra.Command {
-	v := &explainVerb{Factory: s}
-	cmd := &cobra.Command{
+// New returns the verb explain.
+func New(f *factory.Factory) *cobra.Command {
+	o := &Options{Factory: f}
+	cmd := factory.Command(o, &cobra.Command{
 		Use:   "explain KIND/NAME",
 		Short: "Explain one object: the deciding policies with their reasons, the originals and the next changes; or one policy or Calendar",
 		Long: `Explains an object: each selecting policy with the reasoning step by step, each nearly selecting policy with the failed term,
@@ -43,102 +46,111 @@ hypothetical: the present policies and objects, applied to that time.`,
 			"explain calendar/company\n  kubectl flyball " +
 			"explain sts/db --at 2037-05-11T21:00\n  kubectl flyball explain --offline manifests/ deployment/web",
 		Args: cobra.ExactArgs(1),
-		ValidArgsFunction: s.CompleteObject(func(w *source.World, namespace string) []string {
+		ValidArgsFunction: f.CompleteObject(func(w *source.World, namespace string) []string {
 			return append(source.PolicyNames(w, namespace), source.CalendarNames(w)...)
 		}),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return v.Redraw(cmd.Context(), v.watch, func() error { return v.run(cmd.Context(), args[0]) })
-		},
-	}
-	cmd.Flags().StringVar(&v.when, "at", "now", "Instant to explain")
-	v.demand.Add(cmd, "say since when nobody uses the object")
-	v.AddWatchFlag(cmd, &v.watch)
+	})
+	cmd.Flags().StringVar(&o.when, "at", "now", "Instant to explain")
+	o.demand.Add(cmd, "say since when nobody uses the object")
+	o.AddWatchFlag(cmd, &o.watch)
 	return cmd
 }
 
-func (v *explainVerb) run(ctx context.Context, arg string) error {
-	if _, err := v.At("at", v.when); err != nil {
-		return err
+// Complete implements factory.Verb.
+func (o *Options) Complete(args []string) error {
+	o.arg = args[0]
+	_, err := o.At("at", o.when)
+	return err
+}
+
+// Validate implements factory.Verb.
+func (o *Options) Validate() error { return nil }
+
+// Run explains, with --watch again and again.
+func (o *Options) Run(ctx context.Context) error {
+	return o.Redraw(ctx, o.watch, func() error { return o.explain(ctx) })
+}
+
+func (o *Options) explain(ctx context.Context) error {
+	if name, ok := source.CalendarNamed(o.arg); ok {
+		return o.explainCalendar(ctx, name)
 	}
-	if name, ok := source.CalendarNamed(arg); ok {
-		return v.explainCalendar(ctx, name)
-	}
-	if id, _, ok := source.PolicyNamed(arg, v.Namespace()); ok {
-		if done, err := v.explainPolicy(ctx, arg, id); done {
+	if id, _, ok := source.PolicyNamed(o.arg, o.Namespace()); ok {
+		if done, err := o.explainPolicy(ctx, id); done {
 			return err
 		}
 	}
-	w, target, err := v.Around(ctx, arg)
+	w, target, err := o.Around(ctx, o.arg)
 	if err != nil {
 		return err
 	}
-	user, err := v.User(ctx)
+	user, err := o.User(ctx)
 	if err != nil {
 		return err
 	}
-	now := v.Now() // after the reading, as in plan
-	at, err := v.At("at", v.when)
+	now := o.Now() // after the reading, as in plan
+	at, err := o.At("at", o.when)
 	if err != nil {
 		return err
 	}
-	o := explain.Options{At: at, Now: now, Zone: v.Zone, User: user, FlyballNamespace: v.FlyballNamespace}
-	if v.demand.Address != "" {
-		o.Ask = func(ctx context.Context, w *world.World) ([]string, error) {
-			_, loop, err := v.demand.Loop(w)
+	in := Input{At: at, Now: now, Zone: o.Zone, User: user, FlyballNamespace: o.FlyballNamespace}
+	if o.demand.Address != "" {
+		in.Ask = func(ctx context.Context, w *world.World) ([]string, error) {
+			_, loop, err := o.demand.Loop(w)
 			if err != nil {
 				return nil, err
 			}
 			return loop.Once(ctx, true), nil
 		}
 	}
-	story, err := explain.Of(ctx, w, target, o)
+	story, err := Of(ctx, w, target, in)
 	if err != nil {
 		return err
 	}
-	return v.Print(story)
+	return o.Print(story)
 }
 
 // explainCalendar explains a Calendar.
-func (v *explainVerb) explainCalendar(ctx context.Context, name string) error {
-	w, err := v.Load(ctx, source.Query{Namespace: v.Namespace(), PoliciesOnly: true})
+func (o *Options) explainCalendar(ctx context.Context, name string) error {
+	w, err := o.Load(ctx, source.Query{Namespace: o.Namespace(), PoliciesOnly: true})
 	if err != nil {
 		return err
 	}
-	at, err := v.At("at", v.when)
+	at, err := o.At("at", o.when)
 	if err != nil {
 		return err
 	}
-	story, err := explain.OfCalendar(w, name, explain.Options{At: at, Zone: v.Zone})
+	story, err := OfCalendar(w, name, Input{At: at, Zone: o.Zone})
 	if err != nil {
 		return err
 	}
-	return v.Print(story)
+	return o.Print(story)
 }
 
 // explainPolicy explains a policy. It returns false if an adapter has a kind of the same name. In this case the
 // argument means an object.
-func (v *explainVerb) explainPolicy(ctx context.Context, arg string, id workload.Policy) (bool, error) {
-	w, err := v.Load(ctx, source.Query{Namespace: id.Namespace})
+func (o *Options) explainPolicy(ctx context.Context, id workload.Policy) (bool, error) {
+	w, err := o.Load(ctx, source.Query{Namespace: id.Namespace})
 	if missing := (source.MissingRights)(nil); id.Namespace == "" && errors.As(err, &missing) {
-		if w, err = v.Load(ctx, source.Query{Namespace: v.Namespace()}); err == nil {
-			w.Note("only the targets in namespace %s are listed, because you may not read all namespaces", v.Namespace())
+		if w, err = o.Load(ctx, source.Query{Namespace: o.Namespace()}); err == nil {
+			w.Note("only the targets in namespace %s are listed, because you may not read all namespaces", o.Namespace())
 		}
 	}
 	if err != nil {
 		return true, err
 	}
-	kind, _, _ := strings.Cut(arg, "/")
+	kind, _, _ := strings.Cut(o.arg, "/")
 	if _, err := w.FindKind(kind); err == nil {
 		return false, nil
 	}
-	now := v.Now()
-	at, err := v.At("at", v.when)
+	now := o.Now()
+	at, err := o.At("at", o.when)
 	if err != nil {
 		return true, err
 	}
-	story, err := explain.OfPolicy(w, id, explain.Options{At: at, Now: now, Zone: v.Zone})
+	story, err := OfPolicy(w, id, Input{At: at, Now: now, Zone: o.Zone})
 	if err != nil {
 		return true, err
 	}
-	return true, v.Print(story)
+	return true, o.Print(story)
 }
