@@ -28,9 +28,8 @@ type Standing struct {
 	Resumed bool
 	// Seen is the number of targets that had come due in any order before the look.
 	Seen uint64
-	// Last is the last object found unfinished. Rest has this object and the objects of the wave after it. The
-	// next search begins there. So a change of one object does not lead to a search through all objects of a large
-	// wave.
+	// Last is the first unfinished object of the previous search. Rest is Last and its successors. The next search begins at
+	// Last, so a change of one object does not lead to a search through all objects of a large wave.
 	Last workload.Ref
 	Rest []workload.Ref
 	// Recorded names an unfinished object, from the policy's status. It is set only in a World with possibly missing objects.

@@ -24,7 +24,7 @@ type repeat struct {
 type stretch uint8
 
 const (
-	// oneOpening: each opening is a stretch of its own, because the distance to the next is unknown.
+	// oneOpening: each opening counts by itself, because the next may be any time away.
 	oneOpening stretch = iota
 	// oneDay: the openings of one day with the same offset of the zone are one stretch.
 	oneDay

@@ -89,7 +89,7 @@ type List struct {
 	all *path.Set
 }
 
-// NewList returns the paths of the values that every element of a list has at a path. known are the paths so far.
+// NewList returns a List that reads the field at value of each element below each. known are the Lists so far.
 func NewList(known []List, part workload.Part, each, value path.Path, lazy bool, names ...path.Path) List {
 	e := List{part: part, list: len(known), elements: each.Len(), value: value, names: names, Lazy: lazy}
 	if lazy {

@@ -39,7 +39,7 @@ func Event(reason, action string) (v1alpha1.NotificationEvent, bool) {
 	return event, ok
 }
 
-// byReason are the events of reasons that no other action has.
+// byReason maps the reason of an Event to a notification event, where the reason alone decides.
 var byReason = map[string]v1alpha1.NotificationEvent{
 	"Contested": v1alpha1.EventContested, "Denied": v1alpha1.EventDenied, "ExceptionMade": v1alpha1.EventExceptionMade,
 	"Used": v1alpha1.EventExceptionUsed,

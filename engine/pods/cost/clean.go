@@ -63,8 +63,8 @@ func (l *Actuator) cleanGroup(ctx context.Context, group workload.Ref, pods []*p
 	return err
 }
 
-// isUnclaimed reports whether no claim keeps the costs of an owner's pods. wait is the time after which to look again, and for which the
-// costs must stay: for a grace period, or because the claims are unknown, whose end nothing announces.
+// isUnclaimed reports whether no claim keeps the costs of an owner's pods; it is false while claims are unknown. wait is the grace
+// period of unclaimed costs, or the time until the next look at unknown claims.
 func (l *Actuator) isUnclaimed(group workload.Ref) (unclaimed bool, wait time.Duration) {
 	s := l.ownershipOf(group)
 	if len(s.claimants) > 0 {

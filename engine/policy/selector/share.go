@@ -23,8 +23,8 @@ func shareKind(a, b *Selector) bool {
 	})
 }
 
-// covers reports whether the terms about objects of a wide selector certainly hold for each object of a narrow one: a wide
-// selector has no such term, or the same term as the narrow one.
+// covers reports whether wide certainly selects every object that narrow selects: wide has no term about objects, or the same
+// term as narrow.
 func covers(wide, narrow *Selector) bool {
 	named := wide.names.len() == 0 || len(narrow.names.globs) == 0 && len(narrow.names.exact) > 0 &&
 		!slices.ContainsFunc(narrow.names.exact.UnsortedList(), func(name string) bool { return !wide.names.has(name) })

@@ -94,8 +94,8 @@ func (l *Actuator) setFailure(group workload.Ref, err error) {
 type ownership struct {
 	// chain is the owner of the pods and the owners above it, the nearest first.
 	chain []workload.Ref
-	// kept is true if a policy claims the pods' requests, or may claim them. unknown is the reason why this is not
-	// known; empty: it is known.
+	// kept is true if a policy claims the pods' requests, or may claim them. unknown explains why kept could not be
+	// determined; otherwise it is empty.
 	kept    bool
 	unknown string
 	// from is the nearest object above the pods that has their template. templateOwner is its kind. original has the

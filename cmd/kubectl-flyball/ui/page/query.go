@@ -5,7 +5,7 @@ import "net/url"
 // Query has the choices of a view, by the names of their URL parameters.
 type Query map[string]string
 
-// link returns an address with the choices, of which the given pairs replace some. An empty value removes a choice.
+// link returns a page's URL with the given query parameters replaced. An empty value removes a parameter.
 func (q Query) link(path string, pairs ...string) string {
 	values := url.Values{}
 	for name, value := range q {
