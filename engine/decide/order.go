@@ -65,9 +65,9 @@ type Standings interface {
 	Standing(Line, workload.Ref) Standing
 }
 
-// Hold is the wave for which a target waits. If the target need not wait, it is the target's own wave, and Why is
+// Wave is the wave for which a target waits. If the target need not wait, it is the target's own wave, and Why is
 // empty.
-type Hold struct {
+type Wave struct {
 	Line
 	Standing
 	// Transition is the last transition of the policy. A standing from before this transition is out of date.
@@ -115,13 +115,13 @@ func (d decider) ownOrderGate(k *Kind, obj *workload.Object, v *Verdict) Gate {
 	}
 	for i := range v.Opinions {
 		if o := &v.Opinions[i]; o.Policy.Order != nil && o.moves(v.Result.Direction) {
-			hold := d.hold(o.Policy, k, obj, v.Result.Direction)
+			wave := d.wave(o.Policy, k, obj, v.Result.Direction)
 			switch {
-			case hold == nil:
-			case hold.Why != "" || hold.Entering:
-				return hold.gate(o.Policy)
+			case wave == nil:
+			case wave.Why != "" || wave.Entering:
+				return wave.gate(o.Policy)
 			default:
-				v.Passed = append(v.Passed, hold)
+				v.Passed = append(v.Passed, wave)
 			}
 		}
 	}
@@ -142,10 +142,10 @@ func (o *Opinion) moves(d workload.Direction) bool {
 	return false
 }
 
-// hold returns the first unfinished wave for which a target must wait, or the target's own wave with an empty Why. It
+// wave returns the first unfinished wave for which a target must wait, or the target's own wave with an empty Why. It
 // returns nil for a target of the first wave. It does not look at waves before the wave of the target's standing,
 // because they are over.
-func (d decider) hold(p *Policy, k *Kind, obj *workload.Object, dir workload.Direction) *Hold {
+func (d decider) wave(p *Policy, k *Kind, obj *workload.Object, dir workload.Direction) *Wave {
 	own := d.place(p, k, obj)
 	before := p.Order.After(own, dir)
 	if len(before) == 0 {
@@ -153,7 +153,7 @@ func (d decider) hold(p *Policy, k *Kind, obj *workload.Object, dir workload.Dir
 	}
 	line := lineOf(p, dir, obj.Namespace)
 	at := d.standing(p, line, k.Ref(obj))
-	h := &Hold{Line: line, Transition: p.State(d.now).Since, Waves: len(p.Order.Waves)}
+	h := &Wave{Line: line, Transition: p.State(d.now).Since, Waves: len(p.Order.Waves)}
 	if at.Entering {
 		h.Standing, h.Title = Standing{Place: own, Entering: true}, p.Order.Title(own)
 		return h
@@ -207,7 +207,7 @@ func (d decider) wasDue(p *Policy, ref workload.Ref, dir workload.Direction, at 
 }
 
 // gate returns the gate for a target waiting for a wave.
-func (h *Hold) gate(p *Policy) Gate {
+func (h *Wave) gate(p *Policy) Gate {
 	g := Gate{Kind: GateOrder, Order: h, Reason: fmt.Sprintf("waits for wave %s of %s", h.Title, p.ID)}
 	if h.Entering {
 		g.Reason = fmt.Sprintf("waits for a look at the waves before its wave %s of %s", h.Title, p.ID)
@@ -249,7 +249,7 @@ type lookKey struct {
 
 // unfinished sets Last, Rest and Why of h for the first unfinished object of the wave. If all objects are finished,
 // Why stays empty.
-func (d decider) unfinished(p *Policy, h *Hold) {
+func (d decider) unfinished(p *Policy, h *Wave) {
 	key := lookKey{h.Line, h.Place, h.Recorded}
 	if known, ok := d.looks[key]; ok {
 		h.Last, h.Rest, h.Why = known.Last, known.Rest, known.Why
@@ -263,7 +263,7 @@ func (d decider) unfinished(p *Policy, h *Hold) {
 
 // searchWave looks for the first unfinished object of the wave in h. It looks at the objects in Rest first, and then at all
 // objects, because any of them may have changed.
-func (d decider) searchWave(p *Policy, h *Hold) {
+func (d decider) searchWave(p *Policy, h *Wave) {
 	look := func(refs []workload.Ref) bool {
 		for i, ref := range refs {
 			k := d.w.Kind(ref.GroupKind)

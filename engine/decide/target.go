@@ -78,7 +78,7 @@ type decider struct {
 	settles bool
 	// looks has the results of looks at waves, for many decisions about one unchanged world. nil: no results
 	// are kept.
-	looks map[lookKey]Hold
+	looks map[lookKey]Wave
 }
 
 // Survey decides about many targets of a world at one instant. It looks through each wave once. The world must not
@@ -88,7 +88,7 @@ type Survey struct{ d decider }
 // NewSurvey returns a Survey of a world at an instant.
 func NewSurvey(w World, now time.Time) *Survey {
 	d := deciderOf(w, now)
-	d.looks = map[lookKey]Hold{}
+	d.looks = map[lookKey]Wave{}
 	return &Survey{d}
 }
 

@@ -70,7 +70,7 @@ type Gate struct {
 	// objects change.
 	Until time.Time
 	// Order is the wave that must change first, for GateOrder.
-	Order *Hold
+	Order *Wave
 }
 
 // Falling is the state of a target written asleep whose controller has not followed yet.
@@ -101,7 +101,7 @@ type Verdict struct {
 	// Gate is the obstacle to writing the patch.
 	Gate Gate
 	// Passed has the target's own wave for each order in which it need not wait.
-	Passed []*Hold
+	Passed []*Wave
 	// Err is the reason why rendering failed. Only a change of the object can help.
 	Err error
 }

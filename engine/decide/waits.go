@@ -47,8 +47,8 @@ type member struct {
 // party has the standing of all members with entries up to Seen that are in no earlier party.
 type party struct {
 	Standing
-	// hold is the Hold of the last decided target among the waiting targets.
-	hold Hold
+	// wave is the Wave of the last decided target among the waiting targets.
+	wave Wave
 }
 
 // Standing implements Standings.
@@ -155,13 +155,13 @@ func (w *Waits) Looked(ref workload.Ref, v *Verdict, now time.Time) (again []wor
 		}
 		w.settle(ref, o.Policy, moving)
 	}
-	holds := v.Passed
+	waves := v.Passed
 	if v.Gate.Order != nil {
-		holds = append(slices.Clone(holds), v.Gate.Order)
+		waves = append(slices.Clone(waves), v.Gate.Order)
 	}
-	for _, hold := range holds {
-		if moving[hold.Line] {
-			again = append(again, w.enter(ref, hold, now)...)
+	for _, wave := range waves {
+		if moving[wave.Line] {
+			again = append(again, w.enter(ref, wave, now)...)
 		}
 	}
 	again = append(again, w.leave(ref, moving, v.Gate.Kind == GateOrder)...)
@@ -201,34 +201,34 @@ func (w *Waits) settle(ref workload.Ref, p *Policy, moving map[Line]bool) {
 	}
 }
 
-// enter adds a target to a room, or brings the standing of its party up to date with a hold.
-func (w *Waits) enter(ref workload.Ref, hold *Hold, now time.Time) (again []workload.Ref) {
-	r := w.room(hold.Line)
+// enter adds a target to a room, or brings the standing of its party up to date with a wave.
+func (w *Waits) enter(ref workload.Ref, wave *Wave, now time.Time) (again []workload.Ref) {
+	r := w.room(wave.Line)
 	m, in := r.members[ref]
-	if !in && (hold.Entering || !r.isResumed(ref)) {
+	if !in && (wave.Entering || !r.isResumed(ref)) {
 		w.entered++
 		m.entry = w.entered
 	}
 	r.members[ref] = m
 	p := r.party(m.entry)
-	if hold.Entering || p == nil && hold.Seen < m.entry {
+	if wave.Entering || p == nil && wave.Seen < m.entry {
 		return []workload.Ref{ref} // the searchWave was before the entry
 	}
-	waited, moved := m.waits, p == nil || p.isOver(hold.Transition, now, hold.Waves) || p.isBefore(hold)
+	waited, moved := m.waits, p == nil || p.isOver(wave.Transition, now, wave.Waves) || p.isBefore(wave)
 	switch {
 	case p == nil:
 		r.tidy()
-		p = &party{Standing: Standing{Seen: hold.Seen}}
+		p = &party{Standing: Standing{Seen: wave.Seen}}
 		r.parties = append(r.parties, p)
-	case p.isOver(hold.Transition, now, hold.Waves):
+	case p.isOver(wave.Transition, now, wave.Waves):
 		r.settled = nil
-	case p.hold.Waves == 0: // the standing of an earlier run
-		p.hold, p.hold.Standing = *hold, p.Standing
+	case p.wave.Waves == 0: // the standing of an earlier run
+		p.wave, p.wave.Standing = *wave, p.Standing
 	}
 	if moved {
-		p.stand(hold, now)
+		p.stand(wave, now)
 	}
-	m.waits = hold.Why != ""
+	m.waits = wave.Why != ""
 	if moved || waited && !m.waits {
 		again = r.release(p)
 	}
@@ -236,28 +236,28 @@ func (w *Waits) enter(ref workload.Ref, hold *Hold, now time.Time) (again []work
 	switch {
 	case !m.waits:
 		return again
-	case p.Place != hold.Place:
+	case p.Place != wave.Place:
 		return []workload.Ref{ref} // the verdict is older than the standing
-	case !waited || p.Last != hold.Last:
-		again = append(again, hold.Last) // this object may have changed since the verdict
+	case !waited || p.Last != wave.Last:
+		again = append(again, wave.Last) // this object may have changed since the verdict
 	}
-	p.Last, p.Rest = hold.Last, hold.Rest
-	p.hold, p.hold.Standing = *hold, p.Standing
+	p.Last, p.Rest = wave.Last, wave.Rest
+	p.wave, p.wave.Standing = *wave, p.Standing
 	return again
 }
 
-// stand makes the wave of a hold the open wave of the party.
-func (p *party) stand(hold *Hold, now time.Time) {
-	p.Standing = Standing{Place: hold.Place, Since: now, Seen: p.Seen}
-	p.hold, p.hold.Standing = *hold, p.Standing
+// stand makes a wave the open wave of the party.
+func (p *party) stand(wave *Wave, now time.Time) {
+	p.Standing = Standing{Place: wave.Place, Since: now, Seen: p.Seen}
+	p.wave, p.wave.Standing = *wave, p.Standing
 }
 
-// isBefore reports whether the current wave of the party comes before the wave of a hold.
-func (p *party) isBefore(hold *Hold) bool {
-	if hold.Direction == workload.DirectionUp {
-		return p.Place < hold.Place
+// isBefore reports whether the current wave of the party comes before another wave.
+func (p *party) isBefore(wave *Wave) bool {
+	if wave.Direction == workload.DirectionUp {
+		return p.Place < wave.Place
 	}
-	return p.Place > hold.Place
+	return p.Place > wave.Place
 }
 
 // leave removes a target from every room in which it need not change any more. It returns the targets that may have
@@ -327,9 +327,9 @@ func (w *Waits) Forget(id workload.Policy) {
 // Open returns the waves that are open for the targets of a policy that still have to change in one direction, at most one for each
 // line, and the number of the waiting targets. Waves with waiting targets come first, and of these the first that began. It
 // returns zero values if no target still has to change, or none has earlier waves.
-func (w *Waits) Open(id workload.Policy) (holds []Hold, waiting int) {
+func (w *Waits) Open(id workload.Policy) (waves []Wave, waiting int) {
 	for _, d := range []workload.Direction{workload.DirectionUp, workload.DirectionDown} {
-		var waited, others []Hold
+		var waited, others []Wave
 		for namespace := range w.rooms {
 			r := w.find(Line{id, d, namespace})
 			if r == nil {
@@ -338,25 +338,25 @@ func (w *Waits) Open(id workload.Policy) (holds []Hold, waiting int) {
 			p, n := r.open(d)
 			switch {
 			case n > 0:
-				waited, waiting = append(waited, p.hold), waiting+n
+				waited, waiting = append(waited, p.wave), waiting+n
 			case p != nil:
-				others = append(others, p.hold)
+				others = append(others, p.wave)
 			}
 		}
-		if waiting > 0 || len(holds) == 0 {
+		if waiting > 0 || len(waves) == 0 {
 			slices.SortFunc(waited, earlier)
 			slices.SortFunc(others, earlier)
-			holds = slices.Concat(waited, others)
+			waves = slices.Concat(waited, others)
 		}
 		if waiting > 0 {
 			break
 		}
 	}
-	return holds, waiting
+	return waves, waiting
 }
 
 // earlier compares the begins of two waves.
-func earlier(a, b Hold) int {
+func earlier(a, b Wave) int {
 	return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Namespace, b.Namespace))
 }
 
@@ -379,7 +379,7 @@ func (r *room) open(d workload.Direction) (first *party, waiting int) {
 		if !in || waiting > 0 && !w {
 			continue
 		}
-		if first == nil || first.Place == p.Place || !first.isBefore(&Hold{Line: Line{Direction: d}, Standing: p.Standing}) {
+		if first == nil || first.Place == p.Place || !first.isBefore(&Wave{Line: Line{Direction: d}, Standing: p.Standing}) {
 			first = p
 		}
 	}

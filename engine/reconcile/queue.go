@@ -117,7 +117,7 @@ func (q *Queue) SetTransition(id workload.Policy, at time.Time) { q.timer.Set(ke
 func (q *Queue) FireDue() { q.timer.fireDue(q.fire) }
 
 // Open implements status.Targets.
-func (q *Queue) Open(id workload.Policy) ([]decide.Hold, int) { return q.wave.Open(id) }
+func (q *Queue) Open(id workload.Policy) ([]decide.Wave, int) { return q.wave.Open(id) }
 
 // fire handles due instants. It first records the transitions that have begun, then marks the due targets as pending
 // and queues them, and only then requests status writes. So no status counts a target as settled before the target is

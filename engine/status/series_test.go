@@ -34,7 +34,7 @@ func (idle) Report(*world.Policy, policy.Object) (reason, message string) { retu
 
 func (m *meanwhile) SetTransition(workload.Policy, time.Time)  { m.do() }
 func (m *meanwhile) FireDue()                                  {}
-func (m *meanwhile) Open(workload.Policy) ([]decide.Hold, int) { return nil, 0 }
+func (m *meanwhile) Open(workload.Policy) ([]decide.Wave, int) { return nil, 0 }
 
 func TestSeriesOfADeletedPolicyDoNotComeBack(t *testing.T) {
 	registry := prometheus.NewRegistry()

@@ -36,7 +36,7 @@ type Targets interface {
 	FireDue()
 	// Open returns the waves that are open for the targets of a policy that still have to change, the most important first, and the
 	// number of waiting targets.
-	Open(workload.Policy) (holds []decide.Hold, waiting int)
+	Open(workload.Policy) (waves []decide.Wave, waiting int)
 }
 
 // Actuators act on the pods and requests of targets.
@@ -267,27 +267,27 @@ func (s *Writer) order(p *world.Policy) *v1alpha1.OrderStatus {
 	if p.Order == nil || p.Deleting {
 		return nil
 	}
-	holds, waiting := s.opts.Targets.Open(p.ID)
-	holds = slices.DeleteFunc(holds, func(h decide.Hold) bool { return h.Waves == 0 || h.Place >= len(p.Order.Waves) })
-	if len(holds) == 0 {
+	waves, waiting := s.opts.Targets.Open(p.ID)
+	waves = slices.DeleteFunc(waves, func(h decide.Wave) bool { return h.Waves == 0 || h.Place >= len(p.Order.Waves) })
+	if len(waves) == 0 {
 		return nil
 	}
-	hold := holds[0]
+	wave := waves[0]
 	st := &v1alpha1.OrderStatus{
-		Direction: "Wake", Wave: p.Order.Waves[hold.Place].Name, OpenWave: openWave(p, &hold),
-		WaitsFor: workload.OneLine(hold.Why, 512), Waiting: int32(waiting), Stopped: hold.Stopped,
+		Direction: "Wake", Wave: p.Order.Waves[wave.Place].Name, OpenWave: openWave(p, &wave),
+		WaitsFor: workload.OneLine(wave.Why, 512), Waiting: int32(waiting), Stopped: wave.Stopped,
 	}
-	if hold.Direction == workload.DirectionDown {
+	if wave.Direction == workload.DirectionDown {
 		st.Direction = "Sleep"
 	}
-	for _, h := range holds[1:min(len(holds), maxOpenWaves+1)] {
+	for _, h := range waves[1:min(len(waves), maxOpenWaves+1)] {
 		st.Others = append(st.Others, openWave(p, &h))
 	}
 	return st
 }
 
-// openWave returns the wave of a hold. In an order across namespaces, its namespace is that of the unfinished object.
-func openWave(p *world.Policy, h *decide.Hold) v1alpha1.OpenWave {
+// openWave returns the wave in its form of the status. In an order across namespaces, its namespace is that of the unfinished object.
+func openWave(p *world.Policy, h *decide.Wave) v1alpha1.OpenWave {
 	namespace := h.Namespace
 	if !p.Order.PerNamespace && h.Why != "" {
 		namespace = h.Last.Namespace

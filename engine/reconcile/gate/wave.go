@@ -61,7 +61,7 @@ func (o *Wave) Arrived(ref workload.Ref) {
 }
 
 // Open returns the open waves of a policy, and the number of waiting targets.
-func (o *Wave) Open(id workload.Policy) ([]decide.Hold, int) {
+func (o *Wave) Open(id workload.Policy) ([]decide.Wave, int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.waits.Open(id)
