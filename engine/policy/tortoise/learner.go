@@ -106,7 +106,7 @@ func (m *learner) Decide(seen policy.Seen) policy.Found {
 	r := m.tuner.Decide(spec, tune.Observed{
 		Now: seen.Now, Since: seen.Since, Setting: m.Setting, Replicas: seen.Replicas, Ready: ready, Requested: requested, Started: seen.Started,
 		Stuck:  seen.Stuck,
-		Behind: m.isBehind(seen.Largest), Changed: m.edited, Own: m.Own, Attached: seen.Autoscaler != nil, Targets: targetsOf(seen.Autoscaler),
+		Behind: m.isBehind(seen), Changed: m.edited, Own: m.Own, Attached: seen.Autoscaler != nil, Targets: targetsOf(seen.Autoscaler),
 		Vertical: m.vertical(seen), Busy: seen.Busy,
 	})
 	m.edited = false
@@ -188,12 +188,13 @@ func (m *learner) forgetReasons(anew []string) {
 }
 
 // isBehind reports whether some pod requests more than the last recommendation. Only tuned requests count. If requests are
-// changed on creation only, it is false: running pods keep their requests, and nothing waits for them.
-func (m *learner) isBehind(largest map[string]workload.Requests) bool {
-	if m.Off || m.rules.apply == v1alpha1.ApplyOnCreate {
+// changed on creation only, or some pod cannot be changed in place, it is false: such pods keep their requests, and a
+// wait for them would not end.
+func (m *learner) isBehind(seen policy.Seen) bool {
+	if m.Off || m.rules.apply == v1alpha1.ApplyOnCreate || m.rules.apply == v1alpha1.ApplyInPlace && seen.Pods.Refused {
 		return false
 	}
-	for name, has := range largest {
+	for name, has := range seen.Largest {
 		set := m.Setting.Requests[name]
 		if m.tunes(name, workload.CPU) && has.MilliCPU > set.CPU || m.tunes(name, workload.Memory) && has.MemoryBytes > set.Memory {
 			return true

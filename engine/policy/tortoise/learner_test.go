@@ -313,29 +313,34 @@ func TestTheFirstContainerIsLeftOutToo(t *testing.T) {
 }
 
 // TestWhetherPodsAreBehind checks that pods are behind if some pod requests more than the recommendation. Only tuned
-// requests count.
+// requests count. If only pods are changed, a pod that cannot be changed in place is no reason to wait.
 func TestWhetherPodsAreBehind(t *testing.T) {
 	set := workload.Requests{MilliCPU: 700, MemoryBytes: 90}
 	for _, tc := range []struct {
 		reason, spec string
 		container    string
 		has          workload.Requests
-		off, want    bool
+		off, refused bool
+		want         bool
 	}{
-		{"as it is set", `{}`, "app", set, false, false},
-		{"more CPU", `{}`, "app", workload.Requests{MilliCPU: 701, MemoryBytes: 90}, false, true},
-		{"more memory", `{}`, "app", workload.Requests{MilliCPU: 700, MemoryBytes: 91}, false, true},
-		{"less", `{}`, "app", workload.Requests{MilliCPU: 600, MemoryBytes: 80}, false, false},
+		{"as it is set", `{}`, "app", set, false, false, false},
+		{"more CPU", `{}`, "app", workload.Requests{MilliCPU: 701, MemoryBytes: 90}, false, false, true},
+		{"more memory", `{}`, "app", workload.Requests{MilliCPU: 700, MemoryBytes: 91}, false, false, true},
+		{"less", `{}`, "app", workload.Requests{MilliCPU: 600, MemoryBytes: 80}, false, false, false},
 		{"more memory, which is Off", `{resources: [{container: app, memory: "Off"}]}`, "app", workload.Requests{MilliCPU: 700, MemoryBytes: 91},
-			false, false},
-		{"a container that the target does not have", `{}`, "injected", workload.Requests{MilliCPU: 700}, false, false},
-		{"mode Off carries nothing out", `{}`, "app", workload.Requests{MilliCPU: 701}, true, false},
-		{"only new pods are changed", `{vertical: {apply: OnCreate}}`, "app", workload.Requests{MilliCPU: 701}, false, false},
-		{"pods are changed in place", `{vertical: {apply: InPlace}}`, "app", workload.Requests{MilliCPU: 701}, false, true},
+			false, false, false},
+		{"a container that the target does not have", `{}`, "injected", workload.Requests{MilliCPU: 700}, false, false, false},
+		{"mode Off carries nothing out", `{}`, "app", workload.Requests{MilliCPU: 701}, true, false, false},
+		{"only new pods are changed", `{vertical: {apply: OnCreate}}`, "app", workload.Requests{MilliCPU: 701}, false, false, false},
+		{"pods are changed in place", `{vertical: {apply: InPlace}}`, "app", workload.Requests{MilliCPU: 701}, false, false, true},
+		{"a pod cannot be changed in place", `{vertical: {apply: InPlace}}`, "app", workload.Requests{MilliCPU: 701}, false, true, false},
+		{"a pod cannot be changed in place, and the template is", `{vertical: {apply: InPlaceOrRollOut}}`, "app",
+			workload.Requests{MilliCPU: 701}, false, true, true},
 	} {
 		m := learnerOf(t, tc.spec)
 		m.Off = tc.off
-		if got := m.isBehind(map[string]workload.Requests{tc.container: tc.has}); got != tc.want {
+		seen := policy.Seen{Largest: map[string]workload.Requests{tc.container: tc.has}, Pods: policy.SeenPods{Able: true, Refused: tc.refused}}
+		if got := m.isBehind(seen); got != tc.want {
 			t.Errorf("%s: pods are behind: %t", tc.reason, got)
 		}
 	}

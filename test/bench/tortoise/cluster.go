@@ -18,6 +18,8 @@ type pod struct {
 	weight float64
 	// old is true if the present roll-out has yet to replace the pod.
 	old bool
+	// refused is the tick of an infeasible resize of the pod; zero: the last resize was feasible.
+	refused int
 }
 
 // cluster simulates one workload, tick by tick.
@@ -84,17 +86,27 @@ func (c *cluster) newPod() pod {
 
 func (c *cluster) measured() bool { return c.t >= c.teach && !c.unknown[c.t] }
 
-// resize changes the requests of all pods in place. For every twentieth pod the resize is infeasible, and the pod stays
-// as it is.
+// resize changes the requests of all pods in place.
 func (c *cluster) resize(app, side, memory float64) {
 	c.set.app, c.set.side, c.set.memory = app, side, memory
 	for i := range c.pods {
-		if p := &c.pods[i]; c.rand.IntN(20) > 0 {
-			p.app, p.side, p.memory = app, side, memory
-		}
+		c.pods[i].resize(c)
 	}
 	c.changed()
 }
+
+// resize changes the requests of a pod in place. Every twentieth resize is infeasible: the pod stays as it is, and the
+// manager tries again after ten minutes.
+func (p *pod) resize(c *cluster) {
+	if p.refused = 0; c.rand.IntN(20) == 0 {
+		p.refused = c.t
+		return
+	}
+	p.app, p.side, p.memory = c.set.app, c.set.side, c.set.memory
+}
+
+// refusedRetry is the number of ticks until an infeasible resize is tried again.
+const refusedRetry = 10 * ticksPerMin
 
 // rollOut changes the requests in the pod template, and so replaces every pod.
 func (c *cluster) rollOut(app, side, memory float64) {
@@ -131,6 +143,11 @@ func (c *cluster) step() {
 	c.replicas = max(c.replicas, 0)
 	c.replace()
 	c.place()
+	for i := range c.pods {
+		if p := &c.pods[i]; p.refused > 0 && c.t-p.refused >= refusedRetry {
+			p.resize(c)
+		}
+	}
 	c.load()
 	c.tally.CeilingLost = max(c.tally.CeilingLost, 1-c.set.reach()/c.owner.reach())
 	c.t++

@@ -85,11 +85,13 @@ func (m *learner) tune(c *cluster) {
 func (m *learner) look(c *cluster) {
 	s := &m.seen
 	s.Now, s.Replicas, s.Ready, s.Started, s.Stuck = c.at(c.t), c.replicas, 0, nil, c.t > 0 && c.blind[c.t-1]
+	s.Pods.Refused = false
 	var apps, sides float64
 	var largest pod
 	for i := range c.pods {
 		p := &c.pods[i]
 		largest.app, largest.side, largest.memory = max(largest.app, p.app), max(largest.side, p.side), max(largest.memory, p.memory)
+		s.Pods.Refused = s.Pods.Refused || p.refused > 0
 		if p.readyAt > c.t {
 			continue
 		}
