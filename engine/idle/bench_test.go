@@ -31,7 +31,7 @@ func BenchmarkLookAtTargets(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s.opts.Server, s.answered = real, noon
+	s.watcher.server, s.answered = real, noon
 	for b.Loop() {
 		s.round(b.Context())
 	}

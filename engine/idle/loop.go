@@ -18,6 +18,7 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/demand"
+	"flyball.dev/flyball/engine/prometheus"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
@@ -34,11 +35,38 @@ type Server interface {
 	Failed(name, query string, err error) error
 }
 
+// Servers are clients of one Prometheus server. Tenants is for the policies with a namespace: their authors may query what they
+// like, so its limit of an answer is smaller.
+type Servers struct{ All, Tenants Server }
+
+// maxBytes and maxTenantBytes are the largest sizes of an answer. In memory an answer takes about eight times its size.
+const maxBytes, maxTenantBytes = 16 << 20, 4 << 20
+
+// Connect returns the clients of a server. It sends no request yet. An address that is no URL is an error.
+func Connect(o prometheus.Options) (*Servers, error) {
+	o.MaxBytes = maxBytes
+	all, err := prometheus.New(o)
+	if err != nil {
+		return nil, err
+	}
+	o.MaxBytes = maxTenantBytes
+	tenants, err := prometheus.New(o)
+	return &Servers{all, tenants}, err
+}
+
+// Of returns the client for the queries of a rule.
+func (s *Servers) Of(r *demand.Rule) Server {
+	if r.Namespace != "" {
+		return s.Tenants
+	}
+	return s.All
+}
+
 // Options configure a Monitor.
 type Options struct {
 	World *world.World
-	// Server answers; nil: there is none.
-	Server Server
+	// Servers answer; nil: there are none.
+	*Servers
 	// TenantLabel is the label by which the demand of a policy with a namespace is restricted to this namespace. Empty: such
 	// policies do not ask.
 	TenantLabel string
@@ -157,14 +185,14 @@ func (l *Monitor) begin(ctx context.Context, id workload.Policy, rule demand.Rul
 func (l *Monitor) watch(id workload.Policy, rule *demand.Rule) (*watcher, fault) {
 	query, err := rule.Ask(l.opts.TenantLabel)
 	switch {
-	case l.opts.Server == nil:
+	case l.opts.Servers == nil:
 		return nil, fault{"NoPrometheus", "spec.idle needs a Prometheus server, and the manager was started without (--prometheus)"}
 	case errors.Is(err, demand.ErrUnbound):
 		return nil, fault{"DemandNotAllowed", err.Error()}
 	case err != nil:
 		return nil, fault{"DemandFailed", err.Error()}
 	}
-	return &watcher{Monitor: l, id: id, rule: rule, query: query}, fault{}
+	return &watcher{Monitor: l, id: id, rule: rule, query: query, server: l.opts.Servers.Of(rule)}, fault{}
 }
 
 // Once asks once for the present demand of all policies, and for its history if needed. It returns the messages of faults.

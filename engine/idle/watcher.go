@@ -23,6 +23,8 @@ type watcher struct {
 	id    workload.Policy
 	rule  *demand.Rule
 	query *demand.Query
+	// server answers.
+	server Server
 	// uses is the present knowledge.
 	uses world.Uses
 	// answered is the instant of the last answer.
@@ -61,7 +63,7 @@ func (w *watcher) round(ctx context.Context) {
 		return
 	}
 	if err != nil {
-		w.setFault(w.id, fault{"DemandFailed", w.opts.Server.Failed("demand", w.rule.Text, err).Error()})
+		w.setFault(w.id, fault{"DemandFailed", w.server.Failed("demand", w.rule.Text, err).Error()})
 		return
 	}
 	if now.Sub(w.answered) > w.rule.Fresh() {
@@ -122,7 +124,7 @@ func (w *watcher) enter(ctx context.Context, turns chan struct{}) (leave func())
 func (w *watcher) ask(ctx context.Context) (a *demand.Look, now time.Time, err error) {
 	defer w.turn(ctx)()
 	begin := w.opts.Clock.Now()
-	found, warnings, err := w.opts.Server.Now(ctx, w.query.Now, time.Time{})
+	found, warnings, err := w.server.Now(ctx, w.query.Now, time.Time{})
 	now, end := begin, w.opts.Clock.Now()
 	if len(found) > 0 {
 		now = found[0].Timestamp.Time()
@@ -225,12 +227,12 @@ func (w *watcher) recall(ctx context.Context) {
 	n := min(steps, int((w.end.Sub(w.begin)+step-1)/step))
 	first := w.end.Add(-time.Duration(n-1) * step)
 	query := w.query.Past(step)
-	found, warnings, _, err := w.opts.Server.Range(ctx, query, promapi.Range{Start: first, End: w.end, Step: step})
+	found, warnings, _, err := w.server.Range(ctx, query, promapi.Range{Start: first, End: w.end, Step: step})
 	if err == nil && len(warnings) > 0 {
 		err = partial(warnings)
 	}
 	if err != nil {
-		w.unread = fault{"DemandFailed", w.opts.Server.Failed("the history of the demand", w.rule.Text, err).Error()}
+		w.unread = fault{"DemandFailed", w.server.Failed("the history of the demand", w.rule.Text, err).Error()}
 		return
 	}
 	w.unread, w.end = fault{}, first.Add(-step)

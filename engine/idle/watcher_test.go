@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +24,7 @@ import (
 	"flyball.dev/flyball/engine/policy/demand"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/policy/selector"
+	flyballprometheus "flyball.dev/flyball/engine/prometheus"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 	"flyball.dev/flyball/test/worldtest"
@@ -131,7 +134,7 @@ func newStand(t testing.TB, tenant bool, change ...func(*v1alpha1.IdleRule)) *st
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := New(Options{World: w, Metrics: metrics, Server: s.server, Clock: s.server.clock, Log: logr.Discard(), Dirty: func(workload.Policy) {},
+	l := New(Options{World: w, Metrics: metrics, Servers: &Servers{s.server, s.server}, Clock: s.server.clock, Log: logr.Discard(), Dirty: func(workload.Policy) {},
 		Fault: func() { t.Error("there was a panic") },
 		Requeue: func(refs ...workload.Ref) {
 			for _, ref := range refs {
@@ -143,7 +146,7 @@ func newStand(t testing.TB, tenant bool, change ...func(*v1alpha1.IdleRule)) *st
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.watcher = &watcher{Monitor: l, id: p.ID, rule: p.Idle, query: query}
+		s.watcher = &watcher{Monitor: l, id: p.ID, rule: p.Idle, query: query, server: s.server}
 	}
 	if s.watcher == nil {
 		t.Fatal("there is no policy")
@@ -356,5 +359,32 @@ func TestKnowledgeByAnotherRuleCountsForNothing(t *testing.T) {
 	}
 	if got := s.at(t, 15*time.Second, web); got != "nothing" { // the answer to a query of the old rule that was under way
 		t.Errorf("%q is known by the new rule", got)
+	}
+}
+
+// TestLongAnswersAreRefused: an answer to a query of a tenant may have 4 MiB, and to other queries 16 MiB. The condition says so.
+func TestLongAnswersAreRefused(t *testing.T) {
+	size := 0
+	at := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		const answer = `{"status":"success","data":{"resultType":"vector","result":[]}}`
+		_, _ = w.Write([]byte(answer + strings.Repeat(" ", size-len(answer))))
+	}))
+	defer at.Close()
+	for _, tc := range []struct {
+		tenant   bool
+		mebibyte int
+		most     string
+	}{{true, 4, ""}, {true, 5, "4 MiB"}, {false, 5, ""}, {false, 17, "16 MiB"}} {
+		s := newStand(t, tc.tenant)
+		servers, err := Connect(flyballprometheus.Options{Address: at.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.watcher.server, s.answered, size = servers.Of(s.rule), noon, tc.mebibyte<<20
+		s.round(t.Context())
+		refusal := "the answer is too long: at most " + tc.most + " are read"
+		if fault := s.fault(); strings.Contains(fault, "DemandFailed") != (tc.most != "") || tc.most != "" && !strings.HasSuffix(fault, refusal) {
+			t.Errorf("tenant %t, %d MiB: %s", tc.tenant, tc.mebibyte, fault)
+		}
 	}
 }

@@ -114,7 +114,7 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 		_ = answer.Body.Close()
 		return nil, ErrPartial
 	}
-	answer.Body = &limited{Reader: body, Closer: answer.Body, left: s.opts.MaxBytes}
+	answer.Body = &limited{Reader: body, Closer: answer.Body, most: s.opts.MaxBytes}
 	return answer, nil
 }
 
@@ -132,14 +132,14 @@ var ErrTooLong = errors.New("the answer is too long")
 type limited struct {
 	io.Reader
 	io.Closer
-	left int64
+	read, most int64
 }
 
 // Read implements io.Reader.
 func (l *limited) Read(p []byte) (int, error) {
 	n, err := l.Reader.Read(p)
-	if l.left -= int64(n); l.left < 0 {
-		return 0, ErrTooLong
+	if l.read += int64(n); l.read > l.most {
+		return 0, fmt.Errorf("%w: at most %d MiB are read", ErrTooLong, l.most>>20)
 	}
 	return n, err
 }

@@ -52,7 +52,7 @@ func (b *bench) looking(ctx context.Context) error {
 		_, _ = rw.Write([]byte(text))
 	}))
 	defer server.Close()
-	at, err := prometheus.New(prometheus.Options{Address: server.URL})
+	at, err := idle.Connect(prometheus.Options{Address: server.URL})
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (b *bench) looking(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	loop := idle.New(idle.Options{World: w, Server: at, Metrics: metrics, Requeue: func(...workload.Ref) {},
+	loop := idle.New(idle.Options{World: w, Servers: at, Metrics: metrics, Requeue: func(...workload.Ref) {},
 		Dirty: func(workload.Policy) {}, Fault: func() {}, Clock: clock.RealClock{}, Log: logr.Discard()})
 	ended := make(chan struct{})
 	go func() { defer close(ended); loop.Run(ctx) }()

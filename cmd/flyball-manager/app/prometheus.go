@@ -36,19 +36,16 @@ func (o *PrometheusOptions) addFlags(fs *pflag.FlagSet) {
 			"Empty: only ClusterSchedules may have spec.idle.")
 }
 
-// maxDemand is the largest size in bytes of an answer to a demand. Several answers are in memory at once.
-const maxDemand = 16 << 20
-
-// server returns the server, or nil if no address is set. Longer answers than maxBytes are refused; 0 means the default.
-func (o PrometheusOptions) server(maxBytes int64) (*prometheus.Server, error) {
+// connect returns a client of the server, or nil if no address is set.
+func connect[T any](o PrometheusOptions, with func(prometheus.Options) (*T, error)) (*T, error) {
 	if o.Address == "" {
 		return nil, nil
 	}
-	server, err := prometheus.New(prometheus.Options{Address: o.Address, TokenFile: o.TokenFile, MaxBytes: maxBytes})
+	client, err := with(prometheus.Options{Address: o.Address, TokenFile: o.TokenFile})
 	if err != nil {
 		return nil, fmt.Errorf("--prometheus: %w", err)
 	}
-	return server, nil
+	return client, nil
 }
 
 // recorder returns the server as a source of pod usage, or nil if no address is set.
@@ -57,7 +54,7 @@ func (o PrometheusOptions) recorder() (tuning.Recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--prometheus-query: %w", err)
 	}
-	server, err := o.server(0)
+	server, err := connect(o, prometheus.New)
 	if server == nil || err != nil {
 		return nil, err
 	}
@@ -66,14 +63,11 @@ func (o PrometheusOptions) recorder() (tuning.Recorder, error) {
 
 // idle returns the component that asks for the demand of schedules.
 func (b base) idle(queue *reconcile.Queue) (*idle.Monitor, error) {
-	server, err := b.opts.Prometheus.server(maxDemand)
+	servers, err := connect(b.opts.Prometheus, idle.Connect)
 	if err != nil {
 		return nil, err
 	}
-	o := idle.Options{World: b.world, TenantLabel: b.opts.Prometheus.TenantLabel, Requeue: queue.Add, Dirty: b.tracker.Dirty,
-		Fault: b.metrics.target.CountFault, Metrics: b.metrics.idle, Clock: b.opts.Clock, Log: b.log}
-	if server != nil {
-		o.Server = server
-	}
-	return idle.New(o), nil
+	return idle.New(idle.Options{World: b.world, Servers: servers, TenantLabel: b.opts.Prometheus.TenantLabel, Requeue: queue.Add,
+		Dirty: b.tracker.Dirty,
+		Fault: b.metrics.target.CountFault, Metrics: b.metrics.idle, Clock: b.opts.Clock, Log: b.log}), nil
 }

@@ -22,7 +22,7 @@ var shownElsewhere = map[string][]string{
 	"wake": {"wait", "timeout", "dry-run"}, "sleep": {"dry-run"}, "pause": {"dry-run"},
 	"adapter test": {"update"}, "adapter new": {"into"},
 	"doctor":           {"prometheus", "prometheus-token-file", "prometheus-tenant-label"},
-	"suggest schedule": {"idle", "asleep-after"},
+	"suggest schedule": {"idle", "asleep-after", "prometheus-tenant-label"},
 }
 
 // TestEveryVerb checks that every verb has golden files of its table, its JSON and an error, and that every flag

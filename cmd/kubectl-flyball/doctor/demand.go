@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/history"
+	"flyball.dev/flyball/engine/idle"
 	"flyball.dev/flyball/engine/policy/demand"
-	"flyball.dev/flyball/engine/prometheus"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -31,13 +31,13 @@ func (c *Checkup) Demands(ctx context.Context, memory *world.Memory, o history.S
 		c.Skip(name, workload.Count(len(asking), "policy")+" with idle: give --prometheus to ask for the demand")
 		return nil
 	}
-	server, loop, err := o.Loop(memory.World())
+	servers, loop, err := o.Loop(memory.World())
 	if err != nil {
 		return err
 	}
 	findings := loop.Once(ctx, false)
 	for _, p := range asking {
-		for _, text := range slices.Concat(unproven(memory, p), seldom(ctx, server, o.TenantLabel, p.Idle)) {
+		for _, text := range slices.Concat(unproven(memory, p), seldom(ctx, servers.Of(p.Idle), o.TenantLabel, p.Idle)) {
 			findings = append(findings, p.ID.String()+": "+text)
 		}
 	}
@@ -63,7 +63,7 @@ func unproven(memory *world.Memory, p *world.Policy) []string {
 }
 
 // seldom returns findings about selectors with fewer samples than the rule expects.
-func seldom(ctx context.Context, server *prometheus.Server, tenantLabel string, rule *demand.Rule) (findings []string) {
+func seldom(ctx context.Context, server idle.Server, tenantLabel string, rule *demand.Rule) (findings []string) {
 	query, err := rule.Ask(tenantLabel)
 	if err != nil {
 		return nil // the Loop says so
@@ -82,7 +82,7 @@ func seldom(ctx context.Context, server *prometheus.Server, tenantLabel string, 
 }
 
 // scrapeInterval returns the usual time between two samples of the series of a selector, over some intervals; 0: not known.
-func scrapeInterval(ctx context.Context, server *prometheus.Server, selector string, interval time.Duration) (time.Duration, error) {
+func scrapeInterval(ctx context.Context, server idle.Server, selector string, interval time.Duration) (time.Duration, error) {
 	window := 60 * interval
 	query := fmt.Sprintf("quantile(0.5, count_over_time(%[1]s[%[2]dms]) and %[1]s and %[1]s offset %[2]dms)", selector,
 		window.Milliseconds())

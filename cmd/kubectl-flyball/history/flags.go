@@ -64,12 +64,12 @@ func (s *Server) Add(cmd *cobra.Command, use string) {
 }
 
 // Loop returns a Loop that asks the server as the manager does.
-func (s *Server) Loop(w *world.World) (*prometheus.Server, *idle.Monitor, error) {
-	server, err := prometheus.New(s.Options)
+func (s *Server) Loop(w *world.World) (*idle.Servers, *idle.Monitor, error) {
+	servers, err := idle.Connect(s.Options)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--prometheus: %w", err)
 	}
-	return server, idle.New(idle.Options{World: w, Server: server, TenantLabel: s.TenantLabel, Clock: clock.RealClock{}, Log: logr.Discard(),
+	return servers, idle.New(idle.Options{World: w, Servers: servers, TenantLabel: s.TenantLabel, Clock: clock.RealClock{}, Log: logr.Discard(),
 		Requeue: func(...workload.Ref) {}, Dirty: func(workload.Policy) {}, Fault: func() {}}), nil
 }
 

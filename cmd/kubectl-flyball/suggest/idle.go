@@ -15,6 +15,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/habit"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/idle"
 	"flyball.dev/flyball/engine/policy/demand"
 	"flyball.dev/flyball/engine/policy/schedule"
 	"flyball.dev/flyball/engine/prometheus"
@@ -23,7 +24,7 @@ import (
 )
 
 // idleFlags are the flags about sleep without use.
-type idleFlags struct{ demand, asleepAfter string }
+type idleFlags struct{ demand, asleepAfter, tenantLabel string }
 
 // compared are the times without use whose outcomes are printed beside the proposed one.
 var compared = []time.Duration{30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour}
@@ -71,14 +72,15 @@ func (v *scheduleVerb) runIdle(ctx context.Context, arg string) error {
 // uses returns the meaning of the demand for a target in n steps.
 func (v *scheduleVerb) uses(ctx context.Context, rule *demand.Rule, ref workload.Ref, end time.Time, step time.Duration, n int,
 	doing func(string)) ([]demand.Value, error) {
-	query, err := rule.Query("")
+	query, err := rule.Query(v.idle.tenantLabel)
 	if err != nil {
 		return nil, err
 	}
-	server, err := prometheus.New(prometheus.Options{Address: v.history.Prometheus, TokenFile: v.history.TokenFile})
+	servers, err := idle.Connect(prometheus.Options{Address: v.history.Prometheus, TokenFile: v.history.TokenFile})
 	if err != nil {
 		return nil, err
 	}
+	server := servers.Of(rule)
 	text := query.Past(step)
 	all := make([]demand.Value, 0, n)
 	for len(all) < n {

@@ -46,6 +46,7 @@ func newSchedule(s Env) *cobra.Command {
 	f.StringVar(&v.idle.demand, "idle", "", "A demand in PromQL: propose sleep without use in place of windows, with its outcome on the "+
 		"history in --prometheus")
 	f.StringVar(&v.idle.asleepAfter, "asleep-after", "2h", "For --idle: the time without use after which the target sleeps")
+	f.StringVar(&v.idle.tenantLabel, "prometheus-tenant-label", "", "For --idle: label with the namespace of a series, as the manager has it")
 	return cmd
 }
 

@@ -94,8 +94,13 @@ var _ = Describe("The history of a demand", Label("prometheus"), Ordered, func()
 			ContainSubstring("    asleepAfter: 3h\n    demand: rate(requests_total[2m])\n  target:\n"),
 			Not(ContainSubstring("labels"))))
 
+		By("asking only for series of its namespace, as the manager does")
+		out, err := flyball(objects, "suggest", "schedule", "deployment/web", "--idle", "rate(requests_total[2m])", "--prometheus", url,
+			"--history", "2h", "--prometheus-tenant-label", "team")
+		Expect(err).To(MatchError(ContainSubstring("the demand has no series for Deployment.apps/shop/web")), out)
+
 		By("showing explain since when nobody uses it")
-		out, err := flyball(objects+fmt.Sprintf(schedule, "use", "web", "requests_total", "15s", "name"), "explain", "deployment/web",
+		out, err = flyball(objects+fmt.Sprintf(schedule, "use", "web", "requests_total", "15s", "name"), "explain", "deployment/web",
 			"--prometheus", url, "--prometheus-tenant-label", "namespace")
 		Expect(err).NotTo(HaveOccurred(), out)
 		Expect(out).To(MatchRegexp(`(last used at|no use is known since|not used since) `))
