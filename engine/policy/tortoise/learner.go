@@ -105,9 +105,8 @@ func (m *learner) Decide(seen policy.Seen) policy.Found {
 	m.tuner.follow(m)
 	r := m.tuner.Decide(spec, tune.Observed{
 		Now: seen.Now, Since: seen.Since, Setting: m.Setting, Replicas: seen.Replicas, Ready: ready, Requested: requested, Started: seen.Started,
-		Stuck:  seen.Stuck,
-		Behind: m.isBehind(seen), Changed: m.edited, Own: m.Own, Attached: seen.Autoscaler != nil, Targets: targetsOf(seen.Autoscaler),
-		Vertical: m.vertical(seen), Busy: seen.Busy,
+		Stuck: seen.Stuck, Behind: m.isBehind(seen), Changed: m.edited, Own: m.Own, Attached: seen.Autoscaler != nil,
+		Targets: targetsOf(seen.Autoscaler), Vertical: m.vertical(seen), Busy: seen.Busy,
 	})
 	m.edited = false
 	delete(m.Reasons, "max") // if the spec sets the maximum, no reason is needed
@@ -118,10 +117,8 @@ func (m *learner) Decide(seen policy.Seen) policy.Found {
 		r.Setting.Requests = m.Setting.Requests
 	}
 	m.Setting = r.Setting
-	found := policy.Found{Trouble: m.trouble(seen), Saved: m.saved(seen), Next: r.Next, Chose: r.Chose}
-	found.Advice = m.advise(seen, r)
-	found.Report = m.report(seen, spec, r)
-	return found
+	return policy.Found{Trouble: m.trouble(seen), Saved: m.saved(seen), Next: r.Next, Chose: r.Chose, Advice: m.advise(seen, r),
+		Report: m.report(seen, spec, r)}
 }
 
 // follow stores the owner's requests. If a request has changed, its recommendation begins again from the owner's value.
