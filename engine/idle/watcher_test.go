@@ -134,7 +134,8 @@ func newStand(t testing.TB, tenant bool, change ...func(*v1alpha1.IdleRule)) *st
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := New(Options{World: w, Metrics: metrics, Servers: &Servers{s.server, s.server}, Clock: s.server.clock, Log: logr.Discard(), Dirty: func(workload.Policy) {},
+	l := New(Options{World: w, Metrics: metrics, Servers: &Servers{s.server, s.server}, Clock: s.server.clock, Log: logr.Discard(),
+		Dirty: func(workload.Policy) {},
 		Fault: func() { t.Error("there was a panic") },
 		Requeue: func(refs ...workload.Ref) {
 			for _, ref := range refs {

@@ -69,7 +69,8 @@ func (s *Server) Loop(w *world.World) (*idle.Servers, *idle.Monitor, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("--prometheus: %w", err)
 	}
-	return servers, idle.New(idle.Options{World: w, Servers: servers, TenantLabel: s.TenantLabel, Clock: clock.RealClock{}, Log: logr.Discard(),
+	return servers, idle.New(idle.Options{World: w, Servers: servers, TenantLabel: s.TenantLabel, Clock: clock.RealClock{},
+		Log:     logr.Discard(),
 		Requeue: func(...workload.Ref) {}, Dirty: func(workload.Policy) {}, Fault: func() {}}), nil
 }
 
