@@ -6,13 +6,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
-// Trial says that an adapter was tried without a fault for three nights beside the controllers that act on its kind, or why it cannot be.
+// Trial says that an adapter was tried without a fault for three nights beside the controllers of a project, or why it cannot be.
 type Trial struct {
 	// With is the project and its version.
 	With string `json:"with,omitempty"`
@@ -24,13 +26,16 @@ type Trial struct {
 	LeftOut string `json:"leftOut,omitempty"`
 }
 
-// ReadTrials reads a table of trials, by the name of the adapter.
-func ReadTrials(file string) (map[string]Trial, error) {
+// Trials are the trials of each adapter by its name, in the order of their projects.
+type Trials map[string][]Trial
+
+// ReadTrials reads a table of trials.
+func ReadTrials(file string) (Trials, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read the trials: %w", err)
 	}
-	table := map[string]Trial{}
+	table := Trials{}
 	if err := yaml.UnmarshalStrict(text, &table); err != nil {
 		return nil, fmt.Errorf("decode %s: %w", file, err)
 	}
@@ -38,7 +43,13 @@ func ReadTrials(file string) (map[string]Trial, error) {
 }
 
 // WriteTrials writes a table of trials.
-func WriteTrials(file string, table map[string]Trial) error {
+func WriteTrials(file string, table Trials) error {
+	for name, rows := range table {
+		slices.SortFunc(rows, func(a, b Trial) int { return strings.Compare(a.With, b.With) })
+		if len(rows) == 0 {
+			delete(table, name)
+		}
+	}
 	text, err := yaml.Marshal(table)
 	if err != nil {
 		return fmt.Errorf("encode the trials: %w", err)

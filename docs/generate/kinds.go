@@ -63,11 +63,11 @@ func kindsLine(library []v1alpha1.Adapter) string {
 }
 
 // kindsPage returns docs/kinds.md.
-func kindsPage(library []v1alpha1.Adapter, tried map[string]adapters.Trial) (string, error) {
+func kindsPage(library []v1alpha1.Adapter, tried adapters.Trials) (string, error) {
 	var text strings.Builder
 	count := 0
-	for _, t := range tried {
-		if t.With != "" {
+	for _, rows := range tried {
+		if rows[0].With != "" {
 			count++
 		}
 	}
@@ -100,15 +100,19 @@ func kindsPage(library []v1alpha1.Adapter, tried map[string]adapters.Trial) (str
 	return text.String(), nil
 }
 
-// triedWith returns the controllers of a trial. The zero value means no trial.
-func triedWith(t adapters.Trial) string {
-	switch {
-	case t.LeftOut != "":
-		return "by its schema only: " + t.LeftOut
-	case t.With == "":
+// triedWith returns the controllers of the trials of a kind.
+func triedWith(rows []adapters.Trial) string {
+	if len(rows) == 0 {
 		return "by its schema only"
 	}
-	return t.With + ", " + t.Date
+	var all []string
+	for _, t := range rows {
+		if t.LeftOut != "" {
+			return "by its schema only: " + t.LeftOut
+		}
+		all = append(all, t.With+", "+t.Date)
+	}
+	return strings.Join(all, "; ")
 }
 
 // source returns the path of the adapter's file, below the root of the repository.

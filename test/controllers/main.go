@@ -11,7 +11,11 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/test/harness"
@@ -19,6 +23,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctrl.SetLogger(logr.Discard())
 	var err error
 	if len(os.Args) == 3 && os.Args[1] == "manager" {
 		err = serve(ctx, os.Args[2], os.Stdin)
@@ -77,12 +82,15 @@ func record(file string, p *project, scenarios []*scenario) error {
 		if err != nil {
 			return err
 		}
-		table[s.adapter.Name] = adapters.Trial{With: p.with(), Date: time.Now().UTC().Format(time.DateOnly), Adapter: digest}
+		rows := table[s.adapter.Name]
+		rows = slices.DeleteFunc(rows, func(t adapters.Trial) bool { return t.LeftOut != "" || strings.HasPrefix(t.With, p.Name+" ") })
+		trial := adapters.Trial{With: p.with(), Date: time.Now().UTC().Format(time.DateOnly), Adapter: digest}
+		table[s.adapter.Name] = append(rows, trial)
 		faults = errors.Join(faults, s.fault)
 	}
 	for _, s := range scenarios {
 		if s.fault != nil {
-			delete(table, s.adapter.Name)
+			table[s.adapter.Name] = slices.DeleteFunc(table[s.adapter.Name], func(t adapters.Trial) bool { return t.With == p.with() })
 		}
 	}
 	return errors.Join(faults, adapters.WriteTrials(file, table))

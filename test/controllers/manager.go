@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/tools/clientcmd"
 	clocktesting "k8s.io/utils/clock/testing"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/test/harness"
@@ -43,7 +42,6 @@ func serve(ctx context.Context, kubeconfig string, input io.Reader) error {
 			}
 		}
 	}()
-	ctrl.SetLogger(logr.Discard())
 	return app.Run(ctx, config, app.Options{MetricsAddress: "0", HealthAddress: "0", Namespace: harness.Namespace, Workers: 16, QPS: -1,
 		ShutdownTimeout: harness.Patience, Log: logr.Discard(), Clock: clock, Registry: prometheus.NewRegistry()})
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -48,9 +47,9 @@ func (p *project) nights(ctx context.Context, root string) (_ []*scenario, err e
 	}
 	r := &run{env: env, project: p}
 	for _, kind := range p.Kinds {
-		files, err := filepath.Glob(filepath.Join(root, "adapters", kind, "real", "*.yaml"))
-		if err != nil || len(files) == 0 {
-			return nil, fmt.Errorf("find the manifests of %s: %d files, %w", kind, len(files), err)
+		files, err := p.manifests(root, kind)
+		if err != nil {
+			return nil, err
 		}
 		for _, file := range files {
 			if err := r.add(ctx, file, fmt.Sprintf("real-%d", len(r.scenarios)+1)); err != nil {
@@ -87,6 +86,7 @@ func (r *run) killed(ctx context.Context) error {
 		return err
 	}
 	r.calm(ctx)
+	r.each(func(s *scenario) error { return r.ask(ctx, s, dusk) })
 	since = time.Now()
 	err := r.manager.set(noon.Add(21 * time.Hour))
 	r.rise(ctx, since)
@@ -144,9 +144,10 @@ func (r *run) restart(at time.Time) (err error) {
 // remember keeps the owners' wishes and the number of pods, once the pods are there.
 func (r *run) remember(ctx context.Context, s *scenario) error {
 	hasPods := s.objects[0].GetAnnotations()["pods"] != "none"
+	var now seen
 	last, err := -1, error(nil)
 	if err := harness.PollEvery(ctx, time.Second, patience, func() error {
-		now, err := r.look(ctx, s)
+		now, err = r.look(ctx, s)
 		if err == nil && (now.able == 0 && hasPods || now.bound != now.able || now.able != last || !now.settled && s.settles()) {
 			err = fmt.Errorf("%d of %d pods, settled %t", now.able, now.bound, now.settled)
 		}
@@ -155,7 +156,7 @@ func (r *run) remember(ctx context.Context, s *scenario) error {
 	}); err != nil {
 		return err
 	}
-	s.pods = last
+	s.pods = now.pods
 	s.owners, err = r.wanted(ctx, s)
 	return err
 }
@@ -203,7 +204,7 @@ func (r *run) fall(ctx context.Context, since time.Time) {
 			switch {
 			case err != nil:
 				return err
-			case now.asleep && now.settled && now.bound > 0 && s.adapter.Spec.Governs == "": // an autoscaler settles without its target
+			case now.own && now.settled && now.bound > 0 && !s.settlesApart(true):
 				s.fail(fmt.Errorf("settled asleep with %d pods", now.bound))
 			case now.asleep && now.settled && now.bound == 0:
 				s.gone = max(s.gone, time.Since(since))
@@ -223,8 +224,8 @@ func (r *run) calm(ctx context.Context) {
 			switch {
 			case err != nil:
 				return err
-			case s.stays() && (now.able != s.pods || now.asleep):
-				return fmt.Errorf("it does not stay: %d of %d pods, ledger %t", now.able, s.pods, now.asleep)
+			case s.stays() && (!slices.Equal(now.pods, s.pods) || now.asleep):
+				return fmt.Errorf("it does not stay: pods %v, before %v, ledger %t", now.pods, s.pods, now.asleep)
 			case !s.stays() && (now.bound > 0 || !now.asleep):
 				return fmt.Errorf("%d pods are back, ledger %t", now.bound, now.asleep)
 			}
@@ -247,10 +248,12 @@ func (r *run) rise(ctx context.Context, since time.Time) {
 				return err
 			case now.asleep:
 				return errors.New("the ledger is still there")
-			case now.settled && now.able < s.pods && s.adapter.Spec.Governs == "":
-				s.fail(fmt.Errorf("settled awake with %d of %d pods", now.able, s.pods))
-			case now.able != s.pods || !now.settled && s.settles():
-				return fmt.Errorf("%d of %d pods, settled %t", now.able, s.pods, now.settled)
+			case s.stays() && !slices.Equal(now.pods, s.pods):
+				return fmt.Errorf("it has not stayed: pods %v, before %v", now.pods, s.pods)
+			case now.settled && now.able < len(s.pods) && !s.settlesApart(false):
+				s.fail(fmt.Errorf("settled awake with %d of %d pods", now.able, len(s.pods)))
+			case now.able != len(s.pods) || !now.settled && s.settles():
+				return fmt.Errorf("%d of %d pods, settled %t", now.able, len(s.pods), now.settled)
 			}
 			return nil
 		})

@@ -40,6 +40,8 @@ type project struct {
 	Objects string `json:"objects"`
 	// Config is written to $DIR/config.yaml.
 	Config string `json:"config"`
+	// Files are packed by their paths into an archive (tar, gzip) and served at $ARTIFACT, with the SHA-256 $DIGEST.
+	Files map[string]string `json:"files"`
 
 	dir, version, work string
 	port               int
@@ -47,6 +49,7 @@ type project struct {
 	running            []*process
 	ended              error // of a program that was not stopped
 	log                *os.File
+	artifact           *artifact
 	binaries           []string
 }
 
@@ -84,6 +87,17 @@ func load(file string) (*project, error) {
 }
 
 func (p *project) with() string { return p.Name + " " + strings.TrimPrefix(p.version, "v") }
+
+// manifests returns the files of a kind: those in the folder of the project, or without one those of the kind's own controllers.
+func (p *project) manifests(root, kind string) ([]string, error) {
+	real := filepath.Join(root, "adapters", kind, "real")
+	for _, dir := range []string{filepath.Join(real, filepath.Base(p.dir)), real} {
+		if files, err := filepath.Glob(filepath.Join(dir, "*.yaml")); err != nil || len(files) > 0 {
+			return files, err
+		}
+	}
+	return nil, fmt.Errorf("%s has no manifests in %s", kind, real)
+}
 
 // build builds the programs and prepares their files. The module's version and manifests are those of go.mod.
 func (p *project) build(ctx context.Context, root string) (err error) {
@@ -300,6 +314,9 @@ func (p *project) up(env *harness.Env) error {
 // end stops the programs, and takes the project's files away.
 func (p *project) end() {
 	p.stop()
+	if p.artifact != nil {
+		p.artifact.end()
+	}
 	_ = os.RemoveAll(p.work)
 }
 
@@ -319,6 +336,12 @@ func (p *project) prepare(ctx context.Context, env *harness.Env) error {
 	}
 	if err := p.build(ctx, env.Root); err != nil {
 		return err
+	}
+	if len(p.Files) > 0 {
+		var err error
+		if p.artifact, err = serveArtifact(p.Files); err != nil {
+			return err
+		}
 	}
 	if err := p.install(ctx, env); err != nil {
 		return err

@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -33,6 +36,10 @@ const (
 	keeps = "keeps"
 	// stays marks an object that must not sleep.
 	stays = "stays"
+	// apart says when the object settles without its pods: awake or always.
+	apart = "apart"
+	// says has lines "ARGUMENTS => TEXT": asked in the first night, kubectl flyball prints the text.
+	says = "says"
 )
 
 const (
@@ -52,18 +59,19 @@ type scenario struct {
 	adapter   v1alpha1.Adapter
 	compiled  *adapter.Adapter
 	objects   []*unstructured.Unstructured
-	owners    [][]byte // what each object's owner wants, as JSON
-	pods      int      // while awake
+	owners    [][]byte    // what each object's owner wants, as JSON
+	pods      []types.UID // while awake
 	night     int
 	gone      time.Duration // the longest time from the transition
 	ready     time.Duration
 	fault     error // the first
 }
 
-// add creates the objects of a manifest, and a schedule of all kinds.
+// add creates the objects of a manifest. Without a Schedule of its own, it gets one of all kinds.
 func (r *run) add(ctx context.Context, file, namespace string) error {
 	s := &scenario{file: file, namespace: namespace}
-	text, err := os.ReadFile(filepath.Join(filepath.Dir(file), "..", "adapter.yaml"))
+	kind, _, _ := strings.Cut(file, string(filepath.Separator)+"real"+string(filepath.Separator))
+	text, err := os.ReadFile(filepath.Join(kind, "adapter.yaml"))
 	if err != nil {
 		return fmt.Errorf("read the adapter: %w", err)
 	}
@@ -78,7 +86,11 @@ func (r *run) add(ctx context.Context, file, namespace string) error {
 	if text, err = os.ReadFile(file); err != nil {
 		return fmt.Errorf("read the manifest: %w", err)
 	}
-	text = []byte(os.Expand(string(text), func(string) string { return namespace }))
+	names := map[string]string{"NAMESPACE": namespace}
+	if a := r.project.artifact; a != nil {
+		names["ARTIFACT"], names["DIGEST"] = a.url, a.digest
+	}
+	text = []byte(os.Expand(string(text), func(name string) string { return names[name] }))
 	if s.objects, err = harness.Objects(text); err != nil {
 		return err
 	}
@@ -97,6 +109,11 @@ func (r *run) add(ctx context.Context, file, namespace string) error {
 		}
 	}
 	r.scenarios = append(r.scenarios, s)
+	if slices.ContainsFunc(s.objects, func(o *unstructured.Unstructured) bool {
+		return o.GroupVersionKind().Group == v1alpha1.GroupVersion.Group
+	}) {
+		return nil
+	}
 	return r.env.Apply(ctx, fmt.Appendf(nil, `{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {namespace: %s, name: nights},
 spec: {upscale: "0 8 * * *", downscale: "0 20 * * *"}}`, namespace))
 }
@@ -107,12 +124,20 @@ func (s *scenario) stays() bool { return s.objects[0].GetAnnotations()[stays] !=
 // settles reports whether the object settles: neither does a stopped roll-out, nor an object that runs to completion.
 func (s *scenario) settles() bool { return !s.stays() && !s.adapter.Spec.RunsToCompletion }
 
+// settlesApart reports whether the object may settle without its pods.
+func (s *scenario) settlesApart(asleep bool) bool {
+	when := s.objects[0].GetAnnotations()[apart]
+	return s.adapter.Spec.Governs != "" || when == "always" || when == "awake" && !asleep
+}
+
 // seen is the state of a scenario at one moment.
 type seen struct {
-	asleep  bool // an object has a ledger
-	settled bool // by the adapter
-	bound   int  // pods that have a node
-	able    int  // pods that are ready, or would be
+	asleep  bool        // an object has a ledger
+	own     bool        // the first object has one
+	settled bool        // by the adapter
+	bound   int         // pods that have a node and containers
+	able    int         // pods that are ready, or would be
+	pods    []types.UID // of these, in order
 }
 
 // look reads the objects before their pods, so that a settled object has its pods already.
@@ -124,7 +149,15 @@ func (r *run) look(ctx context.Context, s *scenario) (seen, error) {
 		}
 		now.asleep = now.asleep || obj.GetAnnotations()[v1alpha1.AnnotationLedger] != ""
 	}
+	var made appsv1.DeploymentList // also by an object of the manifest
+	if err := r.env.Client.List(ctx, &made, client.InNamespace(s.namespace)); err != nil {
+		return seen{}, err
+	}
+	for i := range made.Items {
+		now.asleep = now.asleep || made.Items[i].Annotations[v1alpha1.AnnotationLedger] != ""
+	}
 	target := s.objects[0]
+	now.own = target.GetAnnotations()[v1alpha1.AnnotationLedger] != ""
 	raw, err := json.Marshal(target)
 	if err != nil {
 		return seen{}, err
@@ -143,15 +176,20 @@ func (r *run) look(ctx context.Context, s *scenario) (seen, error) {
 		if p.Spec.NodeName == "" || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 			continue
 		}
+		if d := p.DeletionGracePeriodSeconds; d != nil && *d == 0 {
+			continue // its containers have ended, and a finalizer keeps the rest
+		}
 		now.bound++
 		able := p.Annotations[hold] != ""
 		for _, c := range p.Status.Conditions {
 			able = able || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 		}
 		if able && p.DeletionTimestamp == nil {
-			now.able++
+			now.pods = append(now.pods, p.UID)
 		}
 	}
+	now.able = len(now.pods)
+	slices.Sort(now.pods)
 	return now, nil
 }
 
