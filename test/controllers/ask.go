@@ -12,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 )
 
 // ask compares the answers of kubectl flyball at an instant with those that the manifest has.
@@ -28,7 +29,7 @@ func (r *run) ask(ctx context.Context, s *scenario, at time.Time) (faults error)
 		}
 		var out bytes.Buffer
 		args := append(strings.Fields(question), "-n", s.namespace, "--kubeconfig", r.env.Cluster.Kubeconfig, "--cache-dir", cache)
-		cli.Run(ctx, args, cli.Env{Now: func() time.Time { return at },
+		cli.Run(ctx, args, factory.Env{Now: func() time.Time { return at },
 			IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out}})
 		if !strings.Contains(out.String(), want) {
 			faults = errors.Join(faults, fmt.Errorf("kubectl flyball %s does not say %q:\n%s", question, want, out.String()))
