@@ -25,9 +25,17 @@ func equalJSON(a, b []byte) bool {
 	if a[0] == '"' && !bytes.ContainsRune(a, '\\') && !bytes.ContainsRune(b, '\\') {
 		return false // strings without escapes that differ
 	}
+	if isWhole(a) && isWhole(b) {
+		return false // whole numbers that differ
+	}
 	x, okX := decodeAll(a)
 	y, okY := decodeAll(b)
 	return okX && okY && equalTrees(x, y)
+}
+
+// isWhole reports whether a text is a whole number without sign, fraction and exponent. Such a number has one text.
+func isWhole(text []byte) bool {
+	return skipDigits(text, 0) == len(text) && (text[0] != '0' || len(text) == 1)
 }
 
 // trimSpace removes JSON's white space, which is less than Unicode's, around the text.

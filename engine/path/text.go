@@ -1,6 +1,7 @@
 package path
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"strconv"
@@ -54,20 +55,27 @@ func NaturalText(raw string) (int64, bool) {
 }
 
 // Quote returns a JSON string.
-func Quote(s string) string {
-	special := func(r rune) bool { return r < ' ' || r >= utf8.RuneSelf }
-	if strings.IndexFunc(s, special) < 0 { // without the costs of an encoder
-		return `"` + escapes.Replace(s) + `"`
-	}
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string cannot fail to encode
-	return strings.TrimSuffix(b.String(), "\n")
-}
+func Quote(s string) string { return string(AppendQuoted(make([]byte, 0, len(s)+2), s)) }
 
-// escapes are the escapes of a JSON string without control characters.
-var escapes = strings.NewReplacer(`"`, `\"`, `\`, `\\`)
+// AppendQuoted appends a JSON string to a text.
+func AppendQuoted(out []byte, s string) []byte {
+	special := func(r rune) bool { return r < ' ' || r >= utf8.RuneSelf }
+	if strings.IndexFunc(s, special) >= 0 {
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		_ = enc.Encode(s) // a string cannot fail to encode
+		return append(out, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
+	}
+	from := 0
+	out = append(out, '"') // without the costs of an encoder
+	for i := range len(s) {
+		if s[i] == '"' || s[i] == '\\' {
+			out, from = append(append(out, s[from:i]...), '\\'), i
+		}
+	}
+	return append(append(out, s[from:]...), '"')
+}
 
 // Brief shortens a JSON text for messages.
 func Brief(raw string) string {

@@ -72,15 +72,12 @@ const (
 
 // Intent is a policy's claim on a target. A nil facet is not claimed.
 type Intent struct {
-	By       Policy
-	Class    Class
-	Priority int32
+	By    Policy
+	Class Class
 	// Override beats every priority: a claim of an Override, or on an object because of another object's sleep.
 	Override bool
 	// Mandatory beats every priority and Override: no other policy wakes a target suspended by a freeze.
 	Mandatory bool
-	// Since is the start of the claim; a later Since than the ledger's is a new transition.
-	Since time.Time
 	// Enforce corrects foreign writers' changes of the fields. Otherwise such changes stay until the next transition.
 	Enforce bool
 	// Once sets the size at the start of the claim and never again, and restores nothing at the end: the autoscaler
@@ -96,14 +93,16 @@ type Intent struct {
 	// ForAutoscalers passes bounds and target utilisations on to the target's autoscalers; on the target itself
 	// nothing is claimed.
 	ForAutoscalers bool
-	Size           *Size
-	Min            *int64
-	Max            *int64
 	Hold           bool
-	// Amounts are the claimed requests and utilisations, for ClassSet only. Limits is the rule for limits beside the
-	// requests.
+	// Limits is the rule for limits beside the requests in Amounts.
+	Limits   LimitRule
+	Priority int32
+	// Since is the start of the claim; a later Since than the ledger's is a new transition.
+	Since    time.Time
+	Size     *Size
+	Min, Max *int64
+	// Amounts are the claimed requests and utilisations, for ClassSet only.
 	Amounts map[Amount]int64
-	Limits  LimitRule
 	// Annotations are the annotations to set, at the place given by the adapter.
 	Annotations map[string]string
 	// DeletionCosts identifies the rules for deletion costs of the target's pods; empty: none. Equal texts are

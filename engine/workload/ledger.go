@@ -80,7 +80,7 @@ func (e *Entry) SetAlso(policies []Policy) {
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = append(text, path.Quote(p.String())...)
+		text = path.AppendQuoted(text, p.String())
 	}
 	e.Also = string(append(text, ']'))
 }

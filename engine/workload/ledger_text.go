@@ -21,6 +21,7 @@ import (
 // error.
 func (l Ledger) Encode(on Origin) (string, error) {
 	w := memberWriter{}
+	w.out.Grow(128 + 160*len(l)) // as a usual ledger has, so the text does not grow in steps
 	w.begin()
 	for i := range l {
 		w.key(l[i].Pointer)
@@ -61,13 +62,17 @@ func (w *memberWriter) key(name string) {
 		w.out.WriteByte(',')
 	}
 	w.first = false
-	w.out.WriteString(path.Quote(name))
+	w.quote(name)
 	w.out.WriteByte(':')
 }
 
 func (w *memberWriter) text(name, value string) {
 	w.key(name)
-	w.out.WriteString(path.Quote(value))
+	w.quote(value)
+}
+
+func (w *memberWriter) quote(text string) {
+	w.out.Write(path.AppendQuoted(w.out.AvailableBuffer(), text))
 }
 
 func (w *memberWriter) textIfAny(name, value string) {

@@ -166,6 +166,9 @@ func (l *Live) autoscalersOf(ref workload.Ref) []workload.Ref {
 func (l *Live) governedBy(ref workload.Ref) workload.Ref {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
+	if len(l.autoscalers.what) == 0 {
+		return workload.Ref{}
+	}
 	return l.autoscalers.what[ref]
 }
 
@@ -245,6 +248,9 @@ func newAutoscalerIndex() autoscalerIndex {
 // scale target.
 func (x *autoscalerIndex) update(autoscaler, target workload.Ref) (touched []workload.Ref) {
 	none := workload.Ref{}
+	if len(x.what) == 0 && target == none {
+		return nil
+	}
 	before := x.what[autoscaler]
 	if target != none {
 		touched = append(touched, target)

@@ -23,6 +23,9 @@ func newOwnerIndex() ownerIndex {
 // update sets the objects that an owner applies. It returns the objects that must be decided again: those that the
 // owner began or ceased to apply, or all if the owner itself is not in the same state as before.
 func (x *ownerIndex) update(owner workload.Ref, now []workload.Ref, same bool) (touched []workload.Ref) {
+	if len(x.what) == 0 && len(now) == 0 {
+		return nil // most kinds own nothing, and each decision of a plan asks
+	}
 	before := x.what[owner]
 	if same && slices.Equal(before, now) {
 		return nil
@@ -58,6 +61,9 @@ func sameState(a, b *workload.Object) bool {
 func (l *Live) ownersOf(ref workload.Ref) []workload.Ref {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
+	if len(l.owners.of) == 0 {
+		return nil
+	}
 	return slices.Collect(maps.Keys(l.owners.of[ref]))
 }
 

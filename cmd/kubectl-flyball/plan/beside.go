@@ -79,7 +79,7 @@ func (p *Plan) templates(w *source.World, memory *world.Memory, o Input) (*world
 			return nil, fmt.Errorf("plan with the template of %s: %w", q.ID, err)
 		}
 		if !p.start.Before(o.From) && (o.Keep == nil || o.Keep(ref, obj)) {
-			p.take(&write, !there)
+			p.take(&write, write.Target.String(), !there)
 		}
 		if !there {
 			p.Notes = append(p.Notes, fmt.Sprintf("%s is planned with the fields of its template alone: the API server may add defaults", ref))

@@ -69,7 +69,7 @@ func (p *Plan) run(ctx context.Context, memory *world.Memory, o Input) error {
 			continue
 		}
 		l.note(write.Target, write.At)
-		p.take(&write, false)
+		p.take(&write, l.accounts[write.Target].timeline.Target, false)
 	}
 	p.all = l.close()
 	return nil

@@ -165,13 +165,14 @@ func (p *Plan) noteControllers(memory *world.Memory) {
 	p.Notes = append(p.Notes, notes...)
 }
 
-// take adds the changes of one write to the plan. created is true for a write that creates the object.
-func (p *Plan) take(write *decide.Write, created bool) {
+// take adds the changes of one write to the plan. target is the name of the written object. created is true for a write that creates
+// the object.
+func (p *Plan) take(write *decide.Write, target string, created bool) {
 	p.Writes++
 	if p.unlisted {
 		return
 	}
-	base := Change{At: write.At, Target: write.Target.String(), By: write.By.String(), Wave: write.Wave, ref: write.Target, place: write.Place,
+	base := Change{At: write.At, Target: target, By: write.By.String(), Wave: write.Wave, ref: write.Target, place: write.Place,
 		Created: created}
 	if len(write.Edits) == 0 {
 		p.Changes = append(p.Changes, base)

@@ -89,6 +89,9 @@ const ledgerMap = "/metadata/annotations"
 // outermost container that Flyball made and that has neither content of foreign writers nor remaining values of Flyball.
 // The rest of its content came with Flyball's write: defaults of the schema, or additions of a webhook.
 func widenRemovalsIn(edits []edit, decisions []ledger.Decision) {
+	if !slices.ContainsFunc(edits, func(e edit) bool { return e.value == "" && e.alone > 0 }) {
+		return
+	}
 	stays := staying(edits, decisions)
 	for i := range edits {
 		e := &edits[i]
@@ -160,6 +163,9 @@ func outermost(edits []edit) []edit {
 // removeEmptied replaces the removals of all members of a container that Flyball made by the removal of the container,
 // from the inside outwards. It returns the remaining edits.
 func (v renderer) removeEmptied(edits []edit) []edit {
+	if len(edits) == 1 && (edits[0].value != "" || edits[0].made == 0) {
+		return edits // the common case
+	}
 	for widened := true; widened; {
 		edits = outermost(edits)
 		// removed counts, for each JSON object, its directly removed members. touched has the JSON objects in which a
@@ -237,7 +243,11 @@ func (v renderer) mergePatch(edits []edit, ledger *string) ([]byte, error) {
 		}
 		root = put(root, e.tokens, value)
 	}
-	return appendObject(nil, root), nil
+	room := 256
+	if ledger != nil {
+		room += 2 * len(*ledger)
+	}
+	return appendObject(make([]byte, 0, room), root), nil
 }
 
 // member is a member of an object: JSON text, or an object if raw is empty.
@@ -269,7 +279,7 @@ func appendObject(out []byte, object []member) []byte {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(append(out, path.Quote(object[i].key)...), ':')
+		out = append(path.AppendQuoted(out, object[i].key), ':')
 		if object[i].raw != "" {
 			out = append(out, object[i].raw...)
 			continue

@@ -108,13 +108,14 @@ func compile(spec v1alpha1.TargetSelector, scope Scope, at *field.Path) (*Select
 	})
 	s.kinds = slices.Compact(s.kinds)
 	s.labels, errs = selector(spec.Selector, at.Child("selector"), errs)
-	exclude := spec.Exclude
-	if exclude == nil {
-		exclude = &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelExclude: "true"}}
+	if s.exclude = excluded; spec.Exclude != nil {
+		s.exclude, errs = selector(spec.Exclude, at.Child("exclude"), errs)
 	}
-	s.exclude, errs = selector(exclude, at.Child("exclude"), errs)
 	return s, errs
 }
+
+// excluded is the default of exclude. All policies share it, because a copy in each would take memory.
+var excluded = labels.SelectorFromSet(labels.Set{v1alpha1.LabelExclude: "true"})
 
 func listed(list []string, excluded bool, at *field.Path, errs field.ErrorList) (names, field.ErrorList) {
 	n, es := namesOf(list, excluded, at)
