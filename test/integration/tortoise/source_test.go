@@ -160,6 +160,7 @@ var _ = Describe("A Tortoise whose source is Prometheus", func() {
 		phases("PartlyWorking")
 		clock.Step(2 * 24 * time.Hour)
 		phases("Working")
+		Eventually(func(g Gomega) { g.Expect(recommendation(ns, "web")(g).Autoscaler.Min.Applied).To(BeTrue()) }).Should(Succeed())
 		floor := *hpa(ns)(Default).MinReplicas
 		silent.Store(true)
 		stepUntil(is("web", "Emergency"))
