@@ -34,6 +34,8 @@ type traffic struct {
 	// reactions is the number of begun requests, besides those of measurements, which come by the clock.
 	reactions int
 	writes    int
+	// delivered is the number of events that the manager has read from its watches.
+	delivered int
 	watches   map[*stream]bool
 	// working is true once the manager works on targets: it has loaded everything before, and has queued every target.
 	working atomic.Bool
@@ -200,6 +202,7 @@ func (s *stream) Read(p []byte) (int, error) {
 		if !whole {
 			break
 		}
+		s.of.delivered++
 		s.seen = max(s.seen, number(rawjson.GetBytes(line, "object.metadata.resourceVersion").Str))
 		s.rest = append(s.rest[:0], rest...)
 	}
@@ -285,10 +288,13 @@ func (t *traffic) idle() error {
 	return nil
 }
 
-func (t *traffic) written() int {
+// progress is what a manager has read from its watches, and what it has written.
+type progress struct{ delivered, writes int }
+
+func (t *traffic) progress() progress {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.writes
+	return progress{t.delivered, t.writes}
 }
 
 // quietLooks is the number of looks, a millisecond apart, at which a manager has to be idle, with no request but of measurements
@@ -312,32 +318,43 @@ func (m *Manager) Settle(ctx context.Context) error {
 		if !m.traffic.working.Load() {
 			return errors.New("the manager does not work on targets yet")
 		}
-		before := m.traffic.written()
+		before, err := m.traffic.quiet(ctx)
+		if err != nil {
+			return err
+		}
+		// These lists are most of the cost, so they come last: a manager that still works would need them again.
 		if err := m.traffic.behind(ctx, client); err != nil {
 			return err
 		}
-		if err := m.traffic.quiet(ctx); err != nil {
-			return err
+		now := m.traffic.progress()
+		if now == before {
+			return nil // the manager was quiet with all events
 		}
-		if now := m.traffic.written(); now != before {
-			return fmt.Errorf("the manager has written %d times meanwhile", now-before)
+		if now.writes == before.writes {
+			if _, err := m.traffic.quiet(ctx); err != nil {
+				return err
+			}
+			now = m.traffic.progress()
+		}
+		if now.writes != before.writes {
+			return fmt.Errorf("the manager has written %d times meanwhile", now.writes-before.writes)
 		}
 		return nil
 	})
 }
 
-// quiet returns nil once the manager was idle at quietLooks looks.
-func (t *traffic) quiet(ctx context.Context) error {
+// quiet returns once the manager was idle at quietLooks looks, with its progress before the first of them.
+func (t *traffic) quiet(ctx context.Context) (before progress, err error) {
 	var last error
-	seen := t.begunReactions()
+	before, seen := t.progress(), t.begunReactions()
 	for looks, quiet := 0, 0; quiet < quietLooks; looks++ {
 		if looks > 20*quietLooks {
-			return last
+			return before, last
 		}
-		now := t.begunReactions()
+		first, now := t.progress(), t.begunReactions()
 		switch err := t.idle(); {
 		case now != seen:
-			seen, quiet, last = now, 0, errors.New("the manager makes requests")
+			before, seen, quiet, last = first, now, 0, errors.New("the manager makes requests")
 		case err != nil:
 			last = err
 		default:
@@ -345,11 +362,11 @@ func (t *traffic) quiet(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(ctx.Err(), last)
+			return before, errors.Join(ctx.Err(), last)
 		case <-time.After(time.Millisecond):
 		}
 	}
-	return nil
+	return before, nil
 }
 
 // running are the managers in this process that were not asked to stop.
