@@ -17,12 +17,11 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-// history is two days of series until five minutes from now: requests for web in the first of each twelve hours, with a sample every 15
-// seconds, and a series with a sample a minute.
-func history() string {
+// history is two days of series before an instant, and an hour after it for slow machines: requests for web in the first of each twelve
+// hours, with a sample every 15 seconds, and a series with a sample a minute.
+func history(now time.Time) string {
 	var b bytes.Buffer
-	end := time.Now().Add(5 * time.Minute).Truncate(time.Minute)
-	begin, n := end.Add(-49*time.Hour), 0
+	begin, end, n := now.Add(5*time.Minute-49*time.Hour).Truncate(time.Minute), now.Add(time.Hour), 0
 	for i := 0; begin.Add(time.Duration(i) * 15 * time.Second).Before(end); i++ {
 		at := begin.Add(time.Duration(i) * 15 * time.Second)
 		if i%(12*60*4) < 60*4 {
@@ -55,25 +54,30 @@ spec:
   idle: {demand: "rate(%s[2m])", asleepAfter: 2h, interval: %s, labels: {name: %s}}
 `
 
-// flyball runs the plugin on files.
-func flyball(files string, args ...string) (out string, err error) {
+// flyball runs the plugin on files, at an instant.
+func flyball(now time.Time, files string, args ...string) (out string, err error) {
 	GinkgoHelper()
 	file := filepath.Join(GinkgoT().TempDir(), "objects.yaml")
 	Expect(os.WriteFile(file, []byte(files), 0o600)).To(Succeed())
 	var said bytes.Buffer
-	cmd := cli.New(factory.Env{IOStreams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &said, ErrOut: &said}, Now: time.Now})
+	cmd := cli.New(factory.Env{IOStreams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &said, ErrOut: &said},
+		Now: func() time.Time { return now }})
 	cmd.SetArgs(append(args, "--offline", file, "-n", "shop"))
 	err = cmd.ExecuteContext(ctx)
 	return said.String(), err
 }
 
 var _ = Describe("The history of a demand", Label("prometheus"), Ordered, func() {
-	var url string
+	var (
+		url string
+		now time.Time
+	)
 
 	BeforeAll(func() {
 		dir := GinkgoT().TempDir()
 		file, data := filepath.Join(dir, "series.om"), filepath.Join(dir, "data")
-		Expect(os.WriteFile(file, []byte(history()), 0o600)).To(Succeed())
+		now = time.Now()
+		Expect(os.WriteFile(file, []byte(history(now)), 0o600)).To(Succeed())
 		out, err := exec.CommandContext(ctx, env.Cluster.Bin("promtool"), "tsdb", "create-blocks-from", "--max-block-duration=100h", "--quiet",
 			"openmetrics", file, data).CombinedOutput()
 		Expect(err).NotTo(HaveOccurred(), string(out))
@@ -82,7 +86,7 @@ var _ = Describe("The history of a demand", Label("prometheus"), Ordered, func()
 
 	It("says how long a target would have slept, and how often a user would have woken it", func() {
 		suggest := func(g Gomega) string {
-			out, err := flyball(objects, "suggest", "schedule", "deployment/web", "--idle", "rate(requests_total[2m])", "--prometheus", url,
+			out, err := flyball(now, objects, "suggest", "schedule", "deployment/web", "--idle", "rate(requests_total[2m])", "--prometheus", url,
 				"--history", "2d", "--asleep-after", "3h")
 			g.Expect(err).NotTo(HaveOccurred(), out)
 			return out
@@ -95,35 +99,35 @@ var _ = Describe("The history of a demand", Label("prometheus"), Ordered, func()
 			Not(ContainSubstring("labels"))))
 
 		By("asking only for series of its namespace, as the manager does")
-		out, err := flyball(objects, "suggest", "schedule", "deployment/web", "--idle", "rate(requests_total[2m])", "--prometheus", url,
+		out, err := flyball(now, objects, "suggest", "schedule", "deployment/web", "--idle", "rate(requests_total[2m])", "--prometheus", url,
 			"--history", "2h", "--prometheus-tenant-label", "team")
 		Expect(err).To(MatchError(ContainSubstring("the demand has no series for Deployment.apps/shop/web")), out)
 
 		By("showing explain since when nobody uses it")
-		out, err = flyball(objects+fmt.Sprintf(schedule, "use", "web", "requests_total", "15s", "name"), "explain", "deployment/web",
+		out, err = flyball(now, objects+fmt.Sprintf(schedule, "use", "web", "requests_total", "15s", "name"), "explain", "deployment/web",
 			"--prometheus", url, "--prometheus-tenant-label", "namespace")
 		Expect(err).NotTo(HaveOccurred(), out)
 		Expect(out).To(MatchRegexp(`(last used at|no use is known since|not used since) `))
 
 		By("refusing a flag as the demand")
-		out, err = flyball(objects, "suggest", "schedule", "deployment/web", "--prometheus", url, "--idle", "--help")
+		out, err = flyball(now, objects, "suggest", "schedule", "deployment/web", "--prometheus", url, "--idle", "--help")
 		Expect(err).To(MatchError(ContainSubstring(`--idle: "--help" looks like a flag`)), out)
 
 		By("naming a demand without a series for the target")
-		out, err = flyball(objects, "suggest", "schedule", "deployment/db", "--idle", "rate(requests_total[2m])", "--prometheus", url,
+		out, err = flyball(now, objects, "suggest", "schedule", "deployment/db", "--idle", "rate(requests_total[2m])", "--prometheus", url,
 			"--history", "2h")
 		Expect(err).To(MatchError(ContainSubstring("the demand has no series for Deployment.apps/shop/db")), out)
 	})
 
 	It("shows doctor the series that name no target, and those with too few samples", func() {
 		doctor := func(name, target, series, interval, label string) string {
-			out, _ := flyball(objects+fmt.Sprintf(schedule, name, target, series, interval, label), "doctor", "--prometheus", url,
+			out, _ := flyball(now, objects+fmt.Sprintf(schedule, name, target, series, interval, label), "doctor", "--prometheus", url,
 				"--prometheus-tenant-label", "namespace")
 			return out
 		}
 		Eventually(func() string { return doctor("good", "web", "requests_total", "15s", "name") }).Should(
 			ContainSubstring("1 demand answered, with a fresh series for each target"))
-		out, _ := flyball(objects+fmt.Sprintf(schedule, "free", "web", "requests_total", "15s", "name"), "doctor", "--prometheus", url)
+		out, _ := flyball(now, objects+fmt.Sprintf(schedule, "free", "web", "requests_total", "15s", "name"), "doctor", "--prometheus", url)
 		Expect(out).To(ContainSubstring("Schedule/shop/free: spec.idle of a namespaced Schedule needs a label that keeps its query inside"))
 		Expect(doctor("foreign", "web", `requests_total{namespace=\"bakery\"}`, "15s", "name")).To(ContainSubstring(
 			`no series of requests_total{namespace="bakery",namespace="shop"} has a sample of the last 30s`))

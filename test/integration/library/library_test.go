@@ -107,6 +107,7 @@ var _ = Describe("The shipped adapters", Ordered, func() {
 {apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {namespace: queued, name: db},
   spec: {minReplicaCount: 2, scaleTargetRef: {name: db, kind: StatefulSet},
   triggers: [{type: cpu, metricType: Utilization, metadata: {value: "50"}}]}}`))).To(Succeed())
+		Expect(manager.Settle(scene.Ctx)).To(Succeed()) // the queue is known before anything sleeps
 		s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "nights"}, Spec: v1alpha1.ScheduleSpec{
 			ScheduleRules: v1alpha1.ScheduleRules{Upscale: "0 8 * * *", Downscale: "0 20 * * *"}}}
 		Expect(lib.Client.Create(scene.Ctx, s)).To(Succeed())

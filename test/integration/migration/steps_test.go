@@ -143,9 +143,12 @@ var _ = Describe("The printed steps for a live kube-downscaler", func() {
 		}
 		Expect(minAvailable(ns)).To(BeEquivalentTo(2), "no policy sets it, so the take-over gives it back")
 		for _, policy := range policiesOf(printed.Out) {
-			conditions, _, _ := unstructured.NestedSlice(current(policy).Object, "status", "conditions")
-			Expect(conditions).To(ContainElement(And(HaveKeyWithValue("type", v1alpha1.ConditionReady), HaveKeyWithValue("status", "True"))))
-			Expect(conditions).To(ContainElement(And(HaveKeyWithValue("type", v1alpha1.ConditionConflicting), HaveKeyWithValue("status", "False"))))
+			Eventually(func() []any {
+				conditions, _, _ := unstructured.NestedSlice(current(policy).Object, "status", "conditions")
+				return conditions
+			}).Should(ContainElements(
+				And(HaveKeyWithValue("type", v1alpha1.ConditionReady), HaveKeyWithValue("status", "True")),
+				And(HaveKeyWithValue("type", v1alpha1.ConditionConflicting), HaveKeyWithValue("status", "False"))))
 		}
 
 		By("the next morning")

@@ -51,7 +51,7 @@ var _ = Describe("A Tortoise with a boost for the start of pods", func() {
 		}).Should(Succeed())
 
 		By("rolling out")
-		roll(ns, "one")
+		rollTuned(ns, "one", "startup-boost")
 		Eventually(func(g Gomega) {
 			pods := podsOf(ns)(g)
 			g.Expect(asked(ns)(g)).To(Equal(map[string]int{tuned(g, ns): len(pods)}))

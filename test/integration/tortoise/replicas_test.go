@@ -274,7 +274,7 @@ func last(all []string) string {
 // created rolls web out, and checks that all of its new pods have the reported requests from the beginning.
 func created(ns, turn, told string) {
 	GinkgoHelper()
-	roll(ns, turn)
+	rollTuned(ns, turn, "tuned-by")
 	Expect(resizers(ns)(Default)).To(BeEmpty())
 	Expect(asked(ns)(Default)).To(And(HaveLen(1), HaveKey(told)))
 }
