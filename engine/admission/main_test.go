@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -34,6 +33,7 @@ import (
 	"flyball.dev/flyball/engine/admission/serve"
 	"flyball.dev/flyball/engine/admission/validate"
 	"flyball.dev/flyball/test/await"
+	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/local"
 )
 
@@ -170,7 +170,7 @@ func adapters(t *testing.T) validate.OwnKind {
 // options returns the options of a server on a free local port that keeps its own configuration.
 func options(t *testing.T, kinds ...validate.OwnKind) serve.Options {
 	t.Helper()
-	port := freePort(t)
+	port := harness.FreePort(t)
 	return serve.Options{
 		Host: "127.0.0.1", Port: port,
 		Endpoint:         register.Endpoint{URL: fmt.Sprintf("https://127.0.0.1:%d", port)},
@@ -204,16 +204,6 @@ func objectName(t *testing.T) string {
 		}
 	}
 	return string(name)
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().(*net.TCPAddr).Port
 }
 
 // start runs a server until the end of the test, or until the returned function is called, and waits until it is ready.

@@ -24,7 +24,7 @@ func TestRotationUnderLoad(t *testing.T) {
 	first := options(t, adapters(t))
 	rotateFast(&first)
 	second := first
-	second.Port = freePort(t)
+	second.Port = harness.FreePort(t)
 	servers := []*serve.Server{}
 	for _, opts := range []serve.Options{first, second} {
 		server, err := serve.New(opts)

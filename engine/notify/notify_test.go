@@ -93,8 +93,7 @@ func TestAWebhookReceivesASignedCloudEvent(t *testing.T) {
 	var body []byte
 	s := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		got = r.Header
-		body = make([]byte, r.ContentLength)
-		_, _ = r.Body.Read(body)
+		body, _ = io.ReadAll(r.Body)
 	})
 	if err := send(t, guard(t, "127.0.0.1"), s.URL); err != nil {
 		t.Fatal(err)

@@ -112,10 +112,11 @@ func (w world) groupsGrantedLater(t *testing.T) {
 	})
 }
 
-// gate is a transport that ends and refuses requests while it is shut.
+// gate is a transport that ends and refuses requests while it is shut. It has refused APIServices once it has answered a request for
+// them so.
 type gate struct {
-	shut   atomic.Bool
-	bodies sync.Map
+	shut, refusedAPIServices atomic.Bool
+	bodies                   sync.Map
 }
 
 // roundTripper is a function as a transport.
@@ -126,6 +127,9 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func (g *gate) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		if g.shut.Load() {
+			if strings.HasSuffix(r.URL.Path, "/apiservices") {
+				g.refusedAPIServices.Store(true)
+			}
 			return &http.Response{StatusCode: http.StatusForbidden, Request: r, Header: http.Header{"Content-Type": {"application/json"}},
 				Body: io.NopCloser(strings.NewReader(
 					`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403}`))}, nil
@@ -152,13 +156,11 @@ func (w world) groupsRecover(t *testing.T) {
 	g, config := &gate{}, rest.CopyConfig(w.cluster.Config())
 	config.Wrap(g.wrap)
 	m := newManager(t, config)
-	// The watch of the same resource shows when the API server refuses.
-	held := ensure(t, m, definitions, newFollower())
 	calls := groups(t, m, time.Hour)
 	expect(t, calls, watch.AllGroups, "once in sync")
 	expect(t, calls, watch.AllGroups, "repeated")
 	g.close()
-	eventually(t, "the watches fail", func() bool { _, err := held.Err(); return err != nil })
+	eventually(t, "a watch fails", g.refusedAPIServices.Load)
 	g.shut.Store(false)
 	expect(t, calls, watch.AllGroups, "after the recovery")
 }

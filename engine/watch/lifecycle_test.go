@@ -48,7 +48,7 @@ func TestWatchRecoversAfterAServerRestart(t *testing.T) {
 	}
 	s.retried()
 	color.Store("blue")
-	s.start(s.address)
+	s.again()
 	eventually(t, "the new state arrives", func() bool { return w.Get("shop", "a").Labels.Get("color") == "blue" })
 	if _, err := w.Err(); err != nil {
 		t.Errorf("an error is left: %v", err)

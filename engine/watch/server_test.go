@@ -25,6 +25,7 @@ import (
 type server struct {
 	t       *testing.T
 	http    *httptest.Server
+	doors   *doors
 	address string
 	tries   tries
 	serve   http.HandlerFunc
@@ -46,28 +47,42 @@ func newServer(t *testing.T, serve func(s *server, r reply, query url.Values)) *
 		w.Header().Set("Content-Type", "application/json")
 		serve(s, reply{w, r}, r.URL.Query())
 	}
-	s.start("127.0.0.1:0")
-	t.Cleanup(func() { s.stop() })
+	s.http = httptest.NewUnstartedServer(s.serve)
+	s.doors = &doors{Listener: s.http.Listener}
+	s.address, s.http.Listener = s.doors.Addr().String(), s.doors
+	s.http.Start()
+	t.Cleanup(func() {
+		s.stop()
+		s.http.Close()
+	})
 	return s
 }
 
-func (s *server) start(address string) {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		s.t.Fatalf("listen on %s: %v", address, err)
-	}
-	s.address = listener.Addr().String()
-	s.http = httptest.NewUnstartedServer(s.serve)
-	_ = s.http.Listener.Close() // the one that is replaced
-	s.http.Listener = listener
-	s.http.Start()
+// doors is a listener that closes each new connection at once while it is shut. Unlike a closed one it keeps its port, which another
+// process could take.
+type doors struct {
+	net.Listener
+	shut atomic.Bool
 }
 
-// stop breaks every connection and refuses new ones.
-func (s *server) stop() {
-	s.http.CloseClientConnections()
-	s.http.Close()
+// Accept implements net.Listener.
+func (d *doors) Accept() (net.Conn, error) {
+	for {
+		conn, err := d.Listener.Accept()
+		if err != nil || !d.shut.Load() {
+			return conn, err
+		}
+		_ = conn.Close()
+	}
 }
+
+// stop breaks every connection and new ones, until again.
+func (s *server) stop() {
+	s.doors.shut.Store(true)
+	s.http.CloseClientConnections()
+}
+
+func (s *server) again() { s.doors.shut.Store(false) }
 
 // seen returns the queries so far.
 func (s *server) seen() []url.Values {

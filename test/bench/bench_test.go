@@ -141,11 +141,14 @@ func TestMeterCountsSuccessfulPatches(t *testing.T) {
 func TestParallelStopsAtTheFirstError(t *testing.T) {
 	broken := errors.New("broken")
 	done := make([]bool, 1000)
-	err := parallel(t.Context(), 4, len(done), func(_ context.Context, i int) error {
-		done[i] = true
-		if i == 10 {
+	err := parallel(t.Context(), 4, len(done), func(ctx context.Context, i int) error {
+		switch {
+		case i == 10:
 			return broken
+		case i > 10:
+			<-ctx.Done() // the other workers could do all the rest before the error is known
 		}
+		done[i] = true
 		return nil
 	})
 	if !errors.Is(err, broken) {

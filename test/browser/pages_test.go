@@ -42,6 +42,7 @@ var _ = Describe("A browser", func() {
 	BeforeEach(func() {
 		ns = suite.Namespace(ctx, env)
 		apply(shop, ns)
+		suite.Settled() // a status that is written during a spec would make the page refresh itself
 		DeferCleanup(func() {
 			suite.Remove(ctx, env, &v1alpha1.Schedule{ObjectMeta: meta(ns, "nights")})
 			suite.Remove(ctx, env, &v1alpha1.ChangeFreeze{ObjectMeta: meta(ns, "sale")})
@@ -127,6 +128,7 @@ var _ = Describe("A browser", func() {
 		Eventually(live).Should(Equal("live"))
 		v.watched()
 		v.open("/policies")
+		Eventually(live).Should(Equal("live"))
 		v.do(chromedp.Evaluate(`streams[0].dispatchEvent(new Event("error"))`, nil))
 		Eventually(live).Should(Equal("not followed: no connection"))
 	})
@@ -152,17 +154,22 @@ var _ = Describe("A browser", func() {
 		v.do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(`input[name=confirmed] ~ button`))
 		Expect(v.text()).To(And(ContainSubstring("Nothing was written yet"), ContainSubstring("kubectl flyball wake deployment.apps/web")))
 		Expect(overrides(ns)).To(BeEmpty())
-		Expect(eval[string](v, `document.activeElement.textContent`)).To(Equal("Confirm"))
+		Eventually(func(g Gomega) (text string) { // the browser gives the focus after it shows the page
+			g.Expect(v.Run(chromedp.Evaluate(`document.activeElement.textContent`, &text))).To(Succeed())
+			return text
+		}).Should(Equal("Confirm"))
 		v.do(chromedp.KeyEvent(kb.Enter))
 		Eventually(func() []v1alpha1.Override { return overrides(ns) }).Should(ConsistOf(HaveField("Spec.Reason", "month's end")))
 		Eventually(asleep).Should(BeFalse())
+		Eventually(v.seen).Should(ContainSubstring("Done")) // until then the server may keep the world from before
 		Expect(v.open("/target/Deployment.apps/" + ns + "/web")).To(ContainSubstring("End the wake of deployment.apps/web"))
 	})
 
 	It("suspends a policy by the mouse", func() {
 		v := visit("alice", "-n", ns)
-		v.do(chromedp.Click(`nav a[href^="/policies"]`), chromedp.WaitVisible(`a[href*="/policy/Schedule/"]`),
-			chromedp.Click(`a[href*="/policy/Schedule/"]`), chromedp.WaitVisible(`form[aria-label="Suspend"]`),
+		v.do(chromedp.Click(`nav a[href^="/policies"]`))
+		Eventually(v.loaded).Should(HavePrefix("/policies")) // the page before has such a link, too
+		v.do(chromedp.Click(`a[href*="/policy/Schedule/"]`), chromedp.WaitVisible(`form[aria-label="Suspend"]`),
 			chromedp.Click(`form[aria-label="Suspend"] button`), chromedp.WaitVisible(`input[name=confirmed] ~ button`))
 		Expect(v.text()).To(ContainSubstring("kubectl flyball pause schedule/nights -n " + ns))
 		v.do(chromedp.Click(`input[name=confirmed] ~ button`))
@@ -189,7 +196,8 @@ var _ = Describe("A browser", func() {
 		v := visit("alice", "-n", ns)
 		v.watched()
 		asks := func() int { // the number of times that the page has learnt of a new version
-			return eval[int](v, `["one", "two"].forEach((data) => streams[0].dispatchEvent(new MessageEvent("version", {data}))); fetches`)
+			return eval[int](v, `((before) => { ["one", "two"].forEach((data) =>
+				streams[0].dispatchEvent(new MessageEvent("version", {data}))); return fetches - before; })(fetches)`)
 		}
 		v.open("/policies")
 		Expect(asks()).To(BeNumerically(">", 0))

@@ -214,10 +214,10 @@ func (v *visitor) seen(g Gomega) (text string) {
 	return text
 }
 
-// loaded returns the query of the address once the page and its script are loaded, and "" before.
-func (v *visitor) loaded(g Gomega) (query string) {
-	g.Expect(v.Run(chromedp.Evaluate(`document.readyState === "complete" ? location.search : ""`, &query))).To(Succeed())
-	return query
+// loaded returns the path and the query of the address once the page and its script are loaded, and "" before.
+func (v *visitor) loaded(g Gomega) (address string) {
+	g.Expect(v.Run(chromedp.Evaluate(`document.readyState === "complete" ? location.pathname + location.search : ""`, &address))).To(Succeed())
+	return address
 }
 
 // eval returns the value of a JavaScript expression on the page.

@@ -16,6 +16,7 @@ var _ = Describe("The page of recommendations", func() {
 		v.do(chromedp.Click(`nav a[href^="/tuning"]`), chromedp.WaitVisible(`select[name=object]`),
 			chromedp.SetValue(`select[name=object]`, "Deployment.apps/shop/web"), chromedp.Click(`form[aria-label="Recommend"] button`),
 			chromedp.WaitVisible(`.plot svg`))
+		Eventually(v.loaded).Should(ContainSubstring("object="))
 		Expect(v.text()).To(And(ContainSubstring("app cpu"), ContainSubstring("864 samples")))
 		Expect(eval[int](v, `document.querySelectorAll(".plot polyline.used").length`)).To(Equal(4))
 		v.do(chromedp.Click(`.plot details summary`))

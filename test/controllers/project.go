@@ -172,12 +172,9 @@ func (p *project) files() (err error) {
 	if p.work, err = os.MkdirTemp("", "flyball-controllers-"); err != nil {
 		return fmt.Errorf("make a folder: %w", err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("find a free port: %w", err)
+	if p.port, err = harness.Port(); err != nil {
+		return err
 	}
-	p.port = listener.Addr().(*net.TCPAddr).Port
-	_ = listener.Close()
 	var key []byte
 	if p.cert, key, err = cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil); err != nil {
 		return fmt.Errorf("make a certificate: %w", err)

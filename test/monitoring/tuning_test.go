@@ -69,17 +69,34 @@ func (s *scene) learnt(t *v1alpha1.Tortoise) []byte {
 
 // tuned compares Prometheus with the objects.
 func (s *scene) tuned(t *testing.T) {
-	var r v1alpha1.Recommendation
-	if err := s.env.Client.Get(t.Context(), client.ObjectKey{Namespace: "studio", Name: "deployment.apps-look"}, &r); err != nil {
-		t.Fatal(err)
+	// The first recommendation may be of less than what the next one knows, so both sides are read again.
+	recommended := func(expression string, of func(*v1alpha1.RecommendationStatus) float64) {
+		t.Helper()
+		eventually(t, func() error {
+			var r v1alpha1.Recommendation
+			if err := s.env.Client.Get(t.Context(), client.ObjectKey{Namespace: "studio", Name: "deployment.apps-look"}, &r); err != nil {
+				return err
+			}
+			if len(r.Status.Containers) == 0 || r.Status.Autoscaler == nil {
+				return fmt.Errorf("the recommendation is incomplete: %+v", r.Status)
+			}
+			got, err := s.prometheus.query(t.Context(), expression)
+			if want := of(&r.Status); err == nil && (len(got) != 1 || got[0] != want) {
+				err = fmt.Errorf("%s is %v, want %g", expression, got, want)
+			}
+			return err
+		})
 	}
 	is := func(expression string, want float64) { t.Helper(); s.prometheus.is(t, expression, want) }
 	const look = `kind="Deployment.apps",target_namespace="studio",name="look"`
-	memory, bounds := r.Status.Containers[0].Memory, r.Status.Autoscaler
 	is(fmt.Sprintf(`flyball_tuned_request{%s,component="main",resource="memory",of="owner"}`, look), 1<<30)
 	for _, of := range []string{"actual", "proposed", "applied"} {
-		is(fmt.Sprintf(`flyball_tuned_request{%s,component="main",resource="memory",of=%q}`, look, of), memory.Recommended.AsApproximateFloat64())
-		is(fmt.Sprintf(`flyball_tuned_autoscaler{%s,number="min",of=%q}`, look, of), float64(bounds.Min.Recommended))
+		recommended(fmt.Sprintf(`flyball_tuned_request{%s,component="main",resource="memory",of=%q}`, look, of),
+			func(s *v1alpha1.RecommendationStatus) float64 {
+				return s.Containers[0].Memory.Recommended.AsApproximateFloat64()
+			})
+		recommended(fmt.Sprintf(`flyball_tuned_autoscaler{%s,number="min",of=%q}`, look, of),
+			func(s *v1alpha1.RecommendationStatus) float64 { return float64(s.Autoscaler.Min.Recommended) })
 	}
 	is(fmt.Sprintf(`flyball_tuned_autoscaler{%s,number="utilisation",of="owner"}`, look), 50)
 	is(`flyball_tuned_targets{policy="studio/held",phase="Emergency"}`, 1)

@@ -99,10 +99,7 @@ func silent() (address string, called func(error) bool) {
 // connect to it.
 func nobody() (address string, called func(error) bool) {
 	GinkgoHelper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	Expect(err).NotTo(HaveOccurred())
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String(), func(err error) bool {
+	return fmt.Sprintf("127.0.0.1:%d", suite.FreePort()), func(err error) bool {
 		return err != nil && strings.Contains(err.Error(), `failed calling webhook "judge.example.com"`)
 	}
 }

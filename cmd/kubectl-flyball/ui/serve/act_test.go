@@ -118,10 +118,11 @@ const anEdit = "apiVersion: flyball.dev/v1alpha1\nkind: Schedule\nmetadata: {nam
 func TestPagesAreServedDuringAPreview(t *testing.T) {
 	var holds atomic.Bool
 	computing, end := make(chan struct{}), make(chan struct{})
-	o := openWith(t, func(o *serve.Options) {
-		now := o.Now
-		o.Now = func() time.Time {
-			if holds.CompareAndSwap(true, false) {
+	var o *opened
+	o = openWith(t, func(options *serve.Options) {
+		now := options.Now
+		options.Now = func() time.Time {
+			if holds.Load() && o.computes() && holds.CompareAndSwap(true, false) { // reading the world again asks for the time, too
 				close(computing)
 				<-end
 			}

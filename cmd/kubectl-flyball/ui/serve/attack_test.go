@@ -33,6 +33,8 @@ type opened struct {
 	cookie  *http.Cookie
 	world   *source.World
 	handler http.Handler
+	// computes reports whether an answer that may take long is being computed.
+	computes func() bool
 	// form is the token that the forms of the pages have.
 	form string
 }
@@ -73,7 +75,7 @@ func openWith(t *testing.T, change func(*serve.Options), paths ...string) *opene
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &opened{T: t, token: address.Query().Get("token"), world: w, handler: s.Handler()}
+	o := &opened{T: t, token: address.Query().Get("token"), world: w, handler: s.Handler(), computes: s.Computes}
 	o.address = &url.URL{Scheme: "http", Host: address.Host}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
