@@ -30,6 +30,8 @@ type project struct {
 	Level string `json:"level"`
 	// Module is the project's module, at the version that go.mod in the folder pins. Empty: the local control plane has the controllers.
 	Module string `json:"module"`
+	// Removes are patterns of files of the module that are left out of the build.
+	Removes []string `json:"removes"`
 	// Edits are replaced before the build, in files of the module: paths that belong to an image.
 	Edits []replacement `json:"edits"`
 	// Programs are the started main packages.
@@ -53,8 +55,8 @@ type project struct {
 	binaries           []string
 }
 
-// program is one process. In Args, Env and Config, $DIR is a folder with tls.crt, tls.key and config.yaml, $PORT the port of webhooks and
-// $KUBECONFIG the file of an administrator.
+// program is one process. In Args, Env and Config, $DIR is a folder with ca.crt, tls.crt, tls.key and config.yaml, $PORT the port of
+// webhooks and $KUBECONFIG the file of an administrator.
 type program struct {
 	Package string   `json:"package"`
 	Args    []string `json:"args"`
@@ -134,14 +136,25 @@ func (p *project) build(ctx context.Context, root string) (err error) {
 	return nil
 }
 
-// edit makes the edits in a copy of the module, and returns the go.mod that builds with it.
+// edit makes the removals and edits in a copy of the module, and returns the go.mod that builds with it.
 func (p *project) edit(module string) (string, error) {
-	if len(p.Edits) == 0 {
+	if len(p.Removes)+len(p.Edits) == 0 {
 		return filepath.Join(p.dir, "go.mod"), nil
 	}
 	source := filepath.Join(p.work, "source")
 	if err := os.CopyFS(source, os.DirFS(module)); err != nil {
 		return "", fmt.Errorf("copy the module: %w", err)
+	}
+	for _, pattern := range p.Removes {
+		files, err := filepath.Glob(filepath.Join(source, pattern))
+		if err != nil || len(files) == 0 {
+			return "", fmt.Errorf("find %s: %d files, %w", pattern, len(files), err)
+		}
+		for _, file := range files {
+			if err := os.Remove(file); err != nil {
+				return "", fmt.Errorf("remove a file of the module: %w", err)
+			}
+		}
 	}
 	for _, e := range p.Edits {
 		file := filepath.Join(source, e.File)
@@ -179,7 +192,7 @@ func (p *project) files() (err error) {
 	if p.cert, key, err = cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil); err != nil {
 		return fmt.Errorf("make a certificate: %w", err)
 	}
-	for name, text := range map[string][]byte{"tls.crt": p.cert, "tls.key": key} {
+	for name, text := range map[string][]byte{"ca.crt": p.cert, "tls.crt": p.cert, "tls.key": key} {
 		if err := os.WriteFile(filepath.Join(p.work, name), text, 0o600); err != nil {
 			return fmt.Errorf("write the certificate: %w", err)
 		}

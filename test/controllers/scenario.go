@@ -40,6 +40,8 @@ const (
 	apart = "apart"
 	// says has lines "ARGUMENTS => TEXT": asked in the first night, kubectl flyball prints the text.
 	says = "says"
+	// unready marks an object that settles asleep alone.
+	unready = "unready"
 )
 
 const (
@@ -121,8 +123,10 @@ spec: {upscale: "0 8 * * *", downscale: "0 20 * * *"}}`, namespace))
 // stays reports whether the object must not sleep.
 func (s *scenario) stays() bool { return s.objects[0].GetAnnotations()[stays] != "" }
 
-// settles reports whether the object settles: neither does a stopped roll-out, nor an object that runs to completion.
-func (s *scenario) settles() bool { return !s.stays() && !s.adapter.Spec.RunsToCompletion }
+// settles reports whether the object settles awake: a stopped roll-out does not, nor an object that runs to completion.
+func (s *scenario) settles() bool {
+	return !s.stays() && s.objects[0].GetAnnotations()[unready] == "" && !s.adapter.Spec.RunsToCompletion
+}
 
 // settlesApart reports whether the object may settle without its pods.
 func (s *scenario) settlesApart(asleep bool) bool {
