@@ -47,8 +47,8 @@ const (
 const (
 	// hold keeps a simulated pod from becoming ready, and so from ending.
 	hold = "cluster.flyball.dev/hold"
-	// patience is the longest time that controllers have to follow.
-	patience = 1 * time.Minute
+	// patience is the longest time that controllers have to follow, on a busy machine.
+	patience = 3 * time.Minute
 )
 
 // counters are annotations in which controllers count the changes of an object.
