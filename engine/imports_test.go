@@ -254,12 +254,11 @@ func TestOnlyTheWiringImportsTuning(t *testing.T) {
 	}
 }
 
-// TestMigrationReadsJSONOnly: package migrate works out the meaning of objects from their JSON, and another package
-// reads them
+// TestMigrationReadsJSONOnly: the packages below migrate work out the meaning of objects from their JSON, and the verb reads them
 // from a cluster.
 func TestMigrationReadsJSONOnly(t *testing.T) {
 	for _, l := range list(t) {
-		if l.ImportPath != module+"cmd/kubectl-flyball/migrate" && !strings.HasPrefix(l.ImportPath, module+"cmd/kubectl-flyball/migrate/") {
+		if !strings.HasPrefix(l.ImportPath, module+"cmd/kubectl-flyball/migrate/") {
 			continue
 		}
 		for _, imp := range l.Imports {

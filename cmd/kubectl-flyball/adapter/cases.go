@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"flyball.dev/flyball/adapters/cases"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 )
 
 // Cases are the golden cases of adapters with their results.
@@ -38,7 +38,7 @@ func RunCases(dirs []string, update bool) (*Cases, error) {
 	return all, nil
 }
 
-// Names implements report.Finding.
+// Names implements printer.Finding.
 func (c *Cases) Names() []string {
 	names := make([]string, len(c.Results))
 	for i, r := range c.Results {
@@ -47,19 +47,19 @@ func (c *Cases) Names() []string {
 	return names
 }
 
-// Text implements report.Finding.
-func (c *Cases) Text(w *report.Writer) {
-	failed, rows := 0, make([][]report.Cell, len(c.Results))
+// Text implements printer.Finding.
+func (c *Cases) Text(w *printer.Writer) {
+	failed, rows := 0, make([][]printer.Cell, len(c.Results))
 	for i, r := range c.Results {
-		said := report.Cell{Text: "ok", Style: report.Good}
+		said := printer.Cell{Text: "ok", Style: printer.Good}
 		if len(r.Failures) > 0 {
 			failed++
-			said = report.Cell{Text: fmt.Sprintf("%d failures", len(r.Failures)), Style: report.Bad}
+			said = printer.Cell{Text: fmt.Sprintf("%d failures", len(r.Failures)), Style: printer.Bad}
 			if len(r.Failures) == 1 {
 				said.Text = "1 failure"
 			}
 		}
-		rows[i] = []report.Cell{{Text: r.Adapter}, {Text: cmp.Or(r.Case, "(all cases together)")}, said}
+		rows[i] = []printer.Cell{{Text: r.Adapter}, {Text: cmp.Or(r.Case, "(all cases together)")}, said}
 	}
 	w.Grid("", []string{"ADAPTER", "CASE", "RESULT"}, rows)
 	for _, r := range c.Results {

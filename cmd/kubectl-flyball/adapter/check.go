@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/inspect"
@@ -28,11 +28,11 @@ type Check struct {
 	Offline bool     `json:"offline,omitempty"`
 }
 
-// Names implements report.Finding.
+// Names implements printer.Finding.
 func (c *Check) Names() []string { return []string{"adapter.flyball.dev/" + c.Adapter} }
 
-// Text implements report.Finding.
-func (c *Check) Text(w *report.Writer) {
+// Text implements printer.Finding.
+func (c *Check) Text(w *printer.Writer) {
 	w.Line("%s compiles; it can %v", c.Adapter, c.Capabilities)
 	for _, p := range c.Paths {
 		if w.Wide {
@@ -45,13 +45,13 @@ func (c *Check) Text(w *report.Writer) {
 	}
 	w.Line("%s", c.Served)
 	for _, p := range c.Problems {
-		w.Line("%s", w.Styled("problem: "+p, report.Bad))
+		w.Line("%s", w.Styled("problem: "+p, printer.Bad))
 	}
 	for _, p := range c.Unknown {
 		w.Line("the schema leaves %s open, so it cannot be checked", p)
 	}
 	if len(c.Problems) == 0 {
-		w.Line("%s", w.Styled("every path is in the schema with its type", report.Good))
+		w.Line("%s", w.Styled("every path is in the schema with its type", printer.Good))
 	}
 }
 
@@ -119,11 +119,11 @@ type Rights struct {
 	Rules []rbacv1.PolicyRule `json:"rules"`
 }
 
-// Names implements report.Finding.
+// Names implements printer.Finding.
 func (r Rights) Names() []string { return []string{"clusterrole.rbac.authorization.k8s.io/" + r.Name} }
 
-// Text implements report.Finding.
-func (r Rights) Text(w *report.Writer) {
+// Text implements printer.Finding.
+func (r Rights) Text(w *printer.Writer) {
 	w.Block(fmt.Sprintf("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: %s\n  labels: "+
 		"{flyball.dev/aggregate-to-manager: \"true\"}\nrules:", r.Name))
 	w.Block(inspect.RulesYAML(r.Rules))

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/path/rawjson"
@@ -292,7 +292,7 @@ func (d *drafting) ready() {
 	}
 }
 
-// Names implements report.Finding.
+// Names implements printer.Finding.
 func (d *Draft) Names() []string { return []string{"adapter.flyball.dev/" + d.Adapter.Name} }
 
 // MarshalJSON encodes the Adapter alone.
@@ -304,8 +304,8 @@ func (d *Draft) MarshalJSON() ([]byte, error) {
 	return yaml.YAMLToJSON(text)
 }
 
-// Text implements report.Finding.
-func (d *Draft) Text(w *report.Writer) {
+// Text implements printer.Finding.
+func (d *Draft) Text(w *printer.Writer) {
 	text, err := d.Manifest()
 	if err != nil { // every Adapter can be encoded
 		text = fmt.Appendf(nil, "# %v\n", err)
@@ -329,13 +329,13 @@ func (d *Draft) Manifest() ([]byte, error) {
 	var b strings.Builder
 	b.WriteString("# A draft: read it, and try it with kubectl flyball adapter try, before it is used.\n")
 	for _, g := range slices.Sorted(slices.Values(d.Guesses)) {
-		b.WriteString("# guessed " + report.Clean(g) + "\n")
+		b.WriteString("# guessed " + printer.Clean(g) + "\n")
 	}
 	for _, m := range d.Missing {
-		b.WriteString("# missing: " + report.Clean(m) + "\n")
+		b.WriteString("# missing: " + printer.Clean(m) + "\n")
 	}
 	for _, u := range d.Unused {
-		b.WriteString("# not used: " + report.Clean(u) + "\n")
+		b.WriteString("# not used: " + printer.Clean(u) + "\n")
 	}
 	return append([]byte(b.String()), text...), nil
 }

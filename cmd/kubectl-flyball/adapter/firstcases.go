@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/adapters/cases"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
@@ -140,11 +140,11 @@ type Written struct {
 	Files []string `json:"files"`
 }
 
-// Names implements report.Finding.
+// Names implements printer.Finding.
 func (w Written) Names() []string { return w.Files }
 
-// Text implements report.Finding.
-func (w Written) Text(out *report.Writer) {
+// Text implements printer.Finding.
+func (w Written) Text(out *printer.Writer) {
 	for _, file := range w.Files {
 		out.Line("%s", file)
 	}

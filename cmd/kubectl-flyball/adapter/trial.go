@@ -11,7 +11,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/path"
@@ -201,11 +201,11 @@ func same(a, b []byte) bool {
 	return reflect.DeepEqual(read(a), read(b))
 }
 
-// Names implements report.Finding.
+// Names implements printer.Finding.
 func (t *Trial) Names() []string { return []string{t.Target} }
 
-// Text implements report.Finding.
-func (t *Trial) Text(w *report.Writer) {
+// Text implements printer.Finding.
+func (t *Trial) Text(w *printer.Writer) {
 	w.Line("%s: %s, %s", t.Target, t.State, t.Message)
 	if t.Sleep == nil {
 		w.Line("sleeping writes nothing")
@@ -215,17 +215,17 @@ func (t *Trial) Text(w *report.Writer) {
 	w.Line("wake:  %s", t.Wake)
 	switch {
 	case !t.Restored:
-		w.Line("%s", w.Styled("waking does not restore the object", report.Bad))
+		w.Line("%s", w.Styled("waking does not restore the object", printer.Bad))
 	case len(t.Left) > 0:
-		w.Line("%s", w.Styled("waking restores the object, and leaves "+strings.Join(t.Left, ", ")+", which was absent", report.Good))
+		w.Line("%s", w.Styled("waking restores the object, and leaves "+strings.Join(t.Left, ", ")+", which was absent", printer.Good))
 	default:
-		w.Line("%s", w.Styled("waking restores the object exactly", report.Good))
+		w.Line("%s", w.Styled("waking restores the object exactly", printer.Good))
 	}
 	for _, a := range t.Answers {
 		if a.Remedy == "" {
 			w.Line("%s? %s", a.Question, a.Answer)
 		} else {
-			w.Line("%s? %s", a.Question, w.Styled(a.Answer+" (in the adapter: "+a.Remedy+")", report.Bad))
+			w.Line("%s? %s", a.Question, w.Styled(a.Answer+" (in the adapter: "+a.Remedy+")", printer.Bad))
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/engine/admission/evaluate"
 )
 
@@ -33,7 +33,7 @@ func All(answers []evaluate.Answer, zone *time.Location) Answers {
 	return all
 }
 
-// Names implements report.Finding.
+// Names implements printer.Finding.
 func (all Answers) Names() []string {
 	names := make([]string, len(all.Answers))
 	for i, a := range all.Answers {
@@ -42,8 +42,8 @@ func (all Answers) Names() []string {
 	return names
 }
 
-// Text implements report.Finding.
-func (all Answers) Text(w *report.Writer) {
+// Text implements printer.Finding.
+func (all Answers) Text(w *printer.Writer) {
 	for i, a := range all.Answers {
 		if i > 0 {
 			w.Line("")
@@ -53,17 +53,17 @@ func (all Answers) Text(w *report.Writer) {
 }
 
 // Word returns the verdict in a word, and its style.
-func Word(a evaluate.Answer) (string, report.Style) {
+func Word(a evaluate.Answer) (string, printer.Style) {
 	switch {
 	case a.Allowed:
-		return "yes", report.Good
+		return "yes", printer.Good
 	case a.Undecided:
-		return "cannot say", report.Warn
+		return "cannot say", printer.Warn
 	}
-	return "no", report.Bad
+	return "no", printer.Bad
 }
 
-func text(w *report.Writer, a evaluate.Answer, zone *time.Location) {
+func text(w *printer.Writer, a evaluate.Answer, zone *time.Location) {
 	word, style := Word(a)
 	what, who := cmp.Or(strings.Join(a.Actions, ", "), "change"), cmp.Or(a.User.Name, "anybody")
 	w.Line("%s: %s %s by %s at %s", w.Styled(word, style), what, a.Target, who, instant.Text(a.At, zone))
@@ -82,7 +82,7 @@ func text(w *report.Writer, a evaluate.Answer, zone *time.Location) {
 	}
 	if len(a.Denials) == 0 { // otherwise each policy that warns has a line above
 		for _, text := range a.Warnings {
-			w.Line("  %s", w.Styled("warning: "+text, report.Warn))
+			w.Line("  %s", w.Styled("warning: "+text, printer.Warn))
 		}
 	}
 	if a.Allowed {
@@ -90,7 +90,7 @@ func text(w *report.Writer, a evaluate.Answer, zone *time.Location) {
 	}
 	switch {
 	case !a.NextAllowed.IsZero():
-		w.Line("  next allowed: %s", w.Styled(instant.Text(a.NextAllowed, zone), report.Bold))
+		w.Line("  next allowed: %s", w.Styled(instant.Text(a.NextAllowed, zone), printer.Bold))
 	case !a.NotBefore.IsZero():
 		w.Line("  not allowed before %s", instant.Text(a.NotBefore, zone))
 	default:

@@ -1,6 +1,5 @@
-// Package cli is the command line of kubectl flyball, with one verb per file. A verb parses its flags, loads a world,
-// gets the answer from the package for its task, and prints the answer. Standard output has only the answer, errors say
-// what to do, and exit codes are documented in the verb's help.
+// Package cli is the command line of kubectl flyball: the list of its verbs, each a package of its own, and the exit codes. Standard
+// output has only the answer, errors say what to do, and the help of a verb has its exit codes.
 //
 // Decisions (docs/decisions): 0033.
 package cli

@@ -17,11 +17,15 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
 	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 	"flyball.dev/flyball/cmd/kubectl-flyball/freezes"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/cmd/kubectl-flyball/override"
 	"flyball.dev/flyball/cmd/kubectl-flyball/pause"
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/report"
 	"flyball.dev/flyball/cmd/kubectl-flyball/status"
+	"flyball.dev/flyball/cmd/kubectl-flyball/suggest"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui"
 	"flyball.dev/flyball/cmd/version"
 )
 
@@ -44,7 +48,7 @@ func Run(ctx context.Context, args []string, env factory.Env) int {
 			return code
 		}
 	}
-	_, _ = fmt.Fprintln(env.ErrOut, "error:", report.CleanLines(err.Error()))
+	_, _ = fmt.Fprintln(env.ErrOut, "error:", printer.CleanLines(err.Error()))
 	if away := (*net.OpError)(nil); errors.As(err, &away) {
 		_, _ = fmt.Fprintln(env.ErrOut,
 			"The cluster cannot be reached: see that the kubeconfig and its context are right (--kubeconfig, --context), or work from files "+
@@ -82,9 +86,9 @@ func New(env factory.Env) *cobra.Command {
 	root.SetErr(env.ErrOut)
 	f := factory.New(env, root)
 	for _, verb := range []func(*factory.Factory) *cobra.Command{
-		status.New, explain.New, plan.New, newReport, newUI, cani.New, freezes.New, override.NewWake, override.NewSleep, override.NewHold,
+		status.New, explain.New, plan.New, report.New, ui.New, cani.New, freezes.New, override.NewWake, override.NewSleep, override.NewHold,
 		pause.New, except.New,
-		adapter.New, newMigrate, newSuggest, doctor.New, doctor.NewVersion,
+		adapter.New, migrate.New, suggest.New, doctor.New, doctor.NewVersion,
 	} {
 		root.AddCommand(verb(f))
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/adapters"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/status"
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -290,7 +290,7 @@ func marksOf(root rawjson.Value) map[string][]string {
 	return marks
 }
 
-// Names implements report.Finding.
+// Names implements printer.Finding.
 func (c *Checkup) Names() []string {
 	names := make([]string, len(c.Checks))
 	for i, k := range c.Checks {
@@ -302,10 +302,10 @@ func (c *Checkup) Names() []string {
 // maxDetails is the number of details shown per check, unless -o wide is given.
 const maxDetails = 10
 
-// Text implements report.Finding.
-func (c *Checkup) Text(w *report.Writer) {
+// Text implements printer.Finding.
+func (c *Checkup) Text(w *printer.Writer) {
 	for _, k := range c.Checks {
-		style := map[State]report.Style{OK: report.Good, Problem: report.Bad, NotChecked: report.Warn}[k.State]
+		style := map[State]printer.Style{OK: printer.Good, Problem: printer.Bad, NotChecked: printer.Warn}[k.State]
 		w.Line("%s: %s", k.Name, w.Styled(cmp.Or(string(k.State), "?"), style))
 		details := k.Details
 		if more := len(details) - maxDetails; more > 0 && !w.Wide {

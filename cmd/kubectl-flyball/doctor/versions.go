@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/version"
 	"flyball.dev/flyball/crds/v1alpha1"
 )
@@ -30,22 +30,22 @@ type Versions struct {
 	Warnings       []string `json:"warnings,omitempty"`
 }
 
-// Names implements report.Finding.
+// Names implements printer.Finding.
 func (v Versions) Names() []string { return []string{v.Client} }
 
-// Text implements report.Finding.
-func (v Versions) Text(w *report.Writer) {
-	rows := [][]report.Cell{report.Row("client", v.Client, "API "+v.ClientAPI)}
+// Text implements printer.Finding.
+func (v Versions) Text(w *printer.Writer) {
+	rows := [][]printer.Cell{printer.Row("client", v.Client, "API "+v.ClientAPI)}
 	if v.Kubernetes != "" {
-		rows = append(rows, report.Row("manager", cmp.Or(v.Manager, "unknown"), "API "+strings.Join(v.ServerAPI, ", ")),
-			report.Row("kubernetes", v.Kubernetes))
+		rows = append(rows, printer.Row("manager", cmp.Or(v.Manager, "unknown"), "API "+strings.Join(v.ServerAPI, ", ")),
+			printer.Row("kubernetes", v.Kubernetes))
 	}
 	w.Grid("", nil, rows)
 	if v.ManagerUnknown != "" {
 		w.Line("The version of the manager is not known: %s", v.ManagerUnknown)
 	}
 	for _, text := range v.Warnings {
-		w.Line("%s", w.Styled("warning: "+text, report.Warn))
+		w.Line("%s", w.Styled("warning: "+text, printer.Warn))
 	}
 }
 

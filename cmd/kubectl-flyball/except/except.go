@@ -15,7 +15,7 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cani"
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admission/evaluate"
@@ -260,13 +260,13 @@ func (p *Preview) Manifest() ([]byte, error) {
 	return text, nil
 }
 
-// Names implements report.Finding.
+// Names implements printer.Finding.
 func (p *Preview) Names() []string {
 	return []string{strings.ToLower(p.Exception.GetObjectKind().GroupVersionKind().Kind) + ".flyball.dev/" + p.Exception.GetName()}
 }
 
-// Text implements report.Finding.
-func (p *Preview) Text(w *report.Writer) {
+// Text implements printer.Finding.
+func (p *Preview) Text(w *printer.Writer) {
 	note := ""
 	if p.DryRun {
 		note = " (dry run: nothing was written)"
@@ -277,9 +277,9 @@ func (p *Preview) Text(w *report.Writer) {
 	if p.rules.Constraints != nil {
 		whom = ", for " + p.user.Name
 	}
-	p.group(w, "It lifts"+whom, p.Lifted, report.Good)
-	p.group(w, "It does not lift"+whom, p.Refused, report.Bad)
-	p.group(w, "Nothing denies, so there is nothing to lift", p.Idle, report.Plain)
+	p.group(w, "It lifts"+whom, p.Lifted, printer.Good)
+	p.group(w, "It does not lift"+whom, p.Refused, printer.Bad)
+	p.group(w, "Nothing denies, so there is nothing to lift", p.Idle, printer.Plain)
 	if len(p.Also) > 0 {
 		w.Heading("It holds for these too, by their kinds and names")
 		for _, t := range p.Also {
@@ -288,7 +288,7 @@ func (p *Preview) Text(w *report.Writer) {
 	}
 }
 
-func (p *Preview) group(w *report.Writer, title string, answers []evaluate.Answer, style report.Style) {
+func (p *Preview) group(w *printer.Writer, title string, answers []evaluate.Answer, style printer.Style) {
 	if len(answers) == 0 {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 )
 
@@ -112,7 +112,7 @@ func (o *Options) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	if o.Format == report.YAML {
+	if o.Format == printer.YAML {
 		text, err := preview.Manifest()
 		if err != nil {
 			return err

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/times"
@@ -104,7 +104,7 @@ func coming(part times.Part, calendar string, today time.Time) (days []CalendarD
 	return days
 }
 
-// Names implements report.Finding.
+// Names implements printer.Finding.
 func (s *CalendarStory) Names() []string {
 	names := make([]string, len(s.Coming))
 	for i, d := range s.Coming {
@@ -113,11 +113,11 @@ func (s *CalendarStory) Names() []string {
 	return names
 }
 
-// Text implements report.Finding.
-func (s *CalendarStory) Text(w *report.Writer) {
-	w.Line("%s at %s", w.Styled(s.Calendar, report.Bold), instant.Text(s.At, s.zone))
+// Text implements printer.Finding.
+func (s *CalendarStory) Text(w *printer.Writer) {
+	w.Line("%s at %s", w.Styled(s.Calendar, printer.Bold), instant.Text(s.At, s.zone))
 	if s.Invalid != "" {
-		w.Line("  %s", w.Styled("it cannot be read: "+s.Invalid, report.Bad))
+		w.Line("  %s", w.Styled("it cannot be read: "+s.Invalid, printer.Bad))
 	} else {
 		w.Heading("Coming days")
 		if len(s.Coming) == 0 {
@@ -128,7 +128,7 @@ func (s *CalendarStory) Text(w *report.Writer) {
 	if len(s.Lost) > 0 {
 		w.Heading("Lost events")
 		for _, text := range s.Lost {
-			w.Line("  %s", w.Styled(text, report.Warn))
+			w.Line("  %s", w.Styled(text, printer.Warn))
 		}
 		w.Line("  of the next %d days, these may be affected:", times.ComingDays)
 		if len(s.LostDays) == 0 {
@@ -142,14 +142,14 @@ func (s *CalendarStory) Text(w *report.Writer) {
 	}
 }
 
-func textDays(w *report.Writer, days []CalendarDay) {
-	rows := make([][]report.Cell, len(days))
+func textDays(w *printer.Writer, days []CalendarDay) {
+	rows := make([][]printer.Cell, len(days))
 	for i, d := range days {
 		date := d.Date
 		if d.Until != "" {
 			date += " to " + d.Until
 		}
-		rows[i] = report.Row(date, d.Name, d.Source)
+		rows[i] = printer.Row(date, d.Name, d.Source)
 	}
 	w.Grid("  ", nil, rows)
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy/freeze"
@@ -183,7 +183,7 @@ func (s *PolicyStory) targets(memory *world.Memory, p *world.Policy) {
 	}
 }
 
-// Names implements report.Finding.
+// Names implements printer.Finding.
 func (s *PolicyStory) Names() []string {
 	names := make([]string, len(s.Targets))
 	for i, t := range s.Targets {
@@ -192,20 +192,20 @@ func (s *PolicyStory) Names() []string {
 	return names
 }
 
-// Text implements report.Finding.
-func (s *PolicyStory) Text(w *report.Writer) {
-	w.Line("%s at %s", w.Styled(s.Policy, report.Bold), instant.Text(s.At, s.zone))
+// Text implements printer.Finding.
+func (s *PolicyStory) Text(w *printer.Writer) {
+	w.Line("%s at %s", w.Styled(s.Policy, printer.Bold), instant.Text(s.At, s.zone))
 	if s.Hypothetical != "" {
-		w.Line("  %s", w.Styled(s.Hypothetical, report.Warn))
+		w.Line("  %s", w.Styled(s.Hypothetical, printer.Warn))
 	}
 	w.Line("  %s", s.stateText())
 	w.Heading("Next transitions")
 	if len(s.Next) == 0 {
 		w.Line("  none")
 	}
-	var rows [][]report.Cell
+	var rows [][]printer.Cell
 	for _, t := range s.Next {
-		rows = append(rows, report.Row(instant.Text(t.At, s.zone), t.State))
+		rows = append(rows, printer.Row(instant.Text(t.At, s.zone), t.State))
 	}
 	w.Grid("  ", nil, rows)
 	if s.selects {
@@ -250,12 +250,12 @@ func (s *PolicyStory) stateText() string {
 	return text
 }
 
-func (s *PolicyStory) textTargets(w *report.Writer) {
+func (s *PolicyStory) textTargets(w *printer.Writer) {
 	w.Heading("Targets")
 	if len(s.Targets) == 0 {
 		w.Line("  none: no object here is selected")
 	}
-	rows := make([][]report.Cell, len(s.Targets))
+	rows := make([][]printer.Cell, len(s.Targets))
 	for i, t := range s.Targets {
 		state := t.State
 		if t.Pending != "" {
@@ -273,7 +273,7 @@ func (s *PolicyStory) textTargets(w *report.Writer) {
 		if t.Waits != "" {
 			state += "; " + t.Waits
 		}
-		rows[i] = report.Row(t.Target, state)
+		rows[i] = printer.Row(t.Target, state)
 	}
 	w.Grid("  ", nil, rows)
 }

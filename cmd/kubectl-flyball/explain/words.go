@@ -10,7 +10,7 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cani"
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admission/evaluate"
 	"flyball.dev/flyball/engine/decide"
@@ -234,14 +234,14 @@ func Local(text string, zone *time.Location) string {
 
 func (e *Explanation) local(text string) string { return Local(text, e.zone) }
 
-// Names implements report.Finding.
+// Names implements printer.Finding.
 func (e *Explanation) Names() []string { return []string{e.Target} }
 
-// Text implements report.Finding.
-func (e *Explanation) Text(w *report.Writer) {
-	w.Line("%s at %s", w.Styled(e.Target, report.Bold), e.when(e.At))
+// Text implements printer.Finding.
+func (e *Explanation) Text(w *printer.Writer) {
+	w.Line("%s at %s", w.Styled(e.Target, printer.Bold), e.when(e.At))
 	if e.Hypothetical != "" {
-		w.Line("  %s", w.Styled(e.Hypothetical, report.Warn))
+		w.Line("  %s", w.Styled(e.Hypothetical, printer.Warn))
 	}
 	w.Line("  %s", e.local(e.Summary))
 	if e.Pending != "" {
@@ -255,7 +255,7 @@ func (e *Explanation) Text(w *report.Writer) {
 		if !e.Waits.Until.IsZero() {
 			text += ", until " + e.when(e.Waits.Until)
 		}
-		w.Line("%s", w.Styled(text, report.Warn))
+		w.Line("%s", w.Styled(text, printer.Warn))
 	}
 	e.textPolicies(w)
 	e.textBefore(w)
@@ -268,7 +268,7 @@ func (e *Explanation) Text(w *report.Writer) {
 	}
 }
 
-func (e *Explanation) textPolicies(w *report.Writer) {
+func (e *Explanation) textPolicies(w *printer.Writer) {
 	if len(e.Policies) > 0 {
 		w.Heading("Policies that select it")
 	}
@@ -277,12 +277,12 @@ func (e *Explanation) textPolicies(w *report.Writer) {
 		if p.Policy == e.Winner || slices.Contains(e.also, p.Policy) {
 			mark = "  <- decides"
 		}
-		w.Line("  %s asks: %s%s", p.Policy, p.Asks, w.Styled(mark, report.Good))
+		w.Line("  %s asks: %s%s", p.Policy, p.Asks, w.Styled(mark, printer.Good))
 		for _, s := range p.Steps {
 			w.Line("    %s: %s", s.Step, e.local(s.Text))
 		}
 		if p.Error != "" {
-			w.Line("    %s", w.Styled("cannot decide: "+p.Error, report.Bad))
+			w.Line("    %s", w.Styled("cannot decide: "+p.Error, printer.Bad))
 		}
 		if p.Wave != "" {
 			w.Line("    wave: %s", p.Wave)
@@ -310,7 +310,7 @@ func (e *Explanation) textPolicies(w *report.Writer) {
 	}
 }
 
-func (e *Explanation) textBefore(w *report.Writer) {
+func (e *Explanation) textBefore(w *printer.Writer) {
 	if len(e.Ledger) > 0 {
 		w.Heading("What was there before")
 	}
@@ -329,7 +329,7 @@ func (e *Explanation) textBefore(w *report.Writer) {
 }
 
 // textOwners lists the owners of the object.
-func (e *Explanation) textOwners(w *report.Writer) {
+func (e *Explanation) textOwners(w *printer.Writer) {
 	if len(e.AppliedBy)+len(e.Unheld) > 0 {
 		w.Heading("GitOps tools")
 	}
@@ -341,28 +341,28 @@ func (e *Explanation) textOwners(w *report.Writer) {
 	}
 }
 
-func (e *Explanation) textNext(w *report.Writer) {
+func (e *Explanation) textNext(w *printer.Writer) {
 	w.Heading("Next changes")
 	if len(e.Next) == 0 {
 		w.Line("  none in sight")
 		return
 	}
-	var rows [][]report.Cell
+	var rows [][]printer.Cell
 	for _, c := range e.Next {
-		rows = append(rows, report.Row(e.when(c.At), c.Message, "by "+c.By))
+		rows = append(rows, printer.Row(e.when(c.At), c.Message, "by "+c.By))
 	}
 	w.Grid("  ", nil, rows)
 }
 
-func (e *Explanation) textFreezes(w *report.Writer) {
+func (e *Explanation) textFreezes(w *printer.Writer) {
 	if len(e.Freezes) == 0 {
 		return
 	}
 	w.Heading("May it be changed now, by %s?", cmp.Or(e.Freezes[0].User.Name, "anybody without an exception of their own"))
-	var rows [][]report.Cell
+	var rows [][]printer.Cell
 	for _, a := range e.Freezes {
 		word, style := cani.Word(a)
-		rows = append(rows, []report.Cell{{Text: strings.Join(a.Actions, ", ")}, {Text: word, Style: style}, {Text: e.whyOf(a)}})
+		rows = append(rows, []printer.Cell{{Text: strings.Join(a.Actions, ", ")}, {Text: word, Style: style}, {Text: e.whyOf(a)}})
 	}
 	w.Grid("  ", nil, rows)
 }

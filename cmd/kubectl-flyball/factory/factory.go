@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 )
 
@@ -28,7 +28,7 @@ type Factory struct {
 	Connection *Connection
 	// Output is the value of -o, and Format its format.
 	Output string
-	Format report.Format
+	Format printer.Format
 	// Zone is the time zone in which instants are read and shown.
 	Zone *time.Location
 	// FlyballNamespace is the namespace that Flyball runs in.
@@ -55,7 +55,7 @@ func New(env Env, root *cobra.Command) *Factory {
 	flags := root.PersistentFlags()
 	f.Connection.addFlags(flags)
 	flags.Lookup("cache-dir").DefValue = "$HOME/.kube/cache" // so that the help is the same on every machine
-	flags.StringVarP(&f.Output, "output", "o", string(report.Table), "Output format: table, wide, json, yaml or name")
+	flags.StringVarP(&f.Output, "output", "o", string(printer.Table), "Output format: table, wide, json, yaml or name")
 	flags.StringVar(&f.zoneName, "time-zone", "", "IANA time zone in which local times are read and instants shown (default: this machine's)")
 	flags.StringVar(&f.FlyballNamespace, "flyball-namespace", source.DefaultNamespace, "Namespace in which Flyball runs")
 	flags.StringSliceVar(&f.World, "offline", nil,
@@ -69,7 +69,7 @@ func New(env Env, root *cobra.Command) *Factory {
 // ready checks the shared flags. The parameter own is an additional output format of the verb.
 func (f *Factory) ready(own string) error {
 	var err error
-	if f.Format, err = report.ParseFormat(f.Output); err != nil && (own == "" || f.Output != own) {
+	if f.Format, err = printer.ParseFormat(f.Output); err != nil && (own == "" || f.Output != own) {
 		if own != "" {
 			err = fmt.Errorf("%w, %s", err, own)
 		}
@@ -85,15 +85,15 @@ func (f *Factory) ready(own string) error {
 }
 
 // Print writes a finding in the requested format.
-func (f *Factory) Print(finding report.Finding) error {
-	return report.Print(f.Out, finding, f.Format, f.Color && !f.noColor)
+func (f *Factory) Print(finding printer.Finding) error {
+	return printer.Print(f.Out, finding, f.Format, f.Color && !f.noColor)
 }
 
 // PrintManifests prints the finding's YAML for people, which has comments. It uses another format only if the user asks
 // for another format.
-func (f *Factory) PrintManifests(finding report.Finding) error {
-	if f.Format == report.YAML {
-		return report.Print(f.Out, finding, report.Table, false)
+func (f *Factory) PrintManifests(finding printer.Finding) error {
+	if f.Format == printer.YAML {
+		return printer.Print(f.Out, finding, printer.Table, false)
 	}
 	return f.Print(finding)
 }
@@ -165,7 +165,7 @@ func (f *Factory) Load(ctx context.Context, q source.Query) (*source.World, erro
 func (f *Factory) NoteMissing(unseen source.MissingRights) {
 	if text := unseen.Note(); text != "" && text != f.noted {
 		f.noted = text
-		_, _ = fmt.Fprintln(f.ErrOut, "note:", report.Clean(text))
+		_, _ = fmt.Fprintln(f.ErrOut, "note:", printer.Clean(text))
 	}
 }
 
@@ -245,6 +245,6 @@ func (f *Factory) RestConfig() (*rest.Config, error) {
 // ShowNotes prints the notes about how the world was read.
 func (f *Factory) ShowNotes(w *source.World) {
 	for _, note := range w.Notes {
-		_, _ = fmt.Fprintln(f.ErrOut, "note:", report.Clean(note))
+		_, _ = fmt.Fprintln(f.ErrOut, "note:", printer.Clean(note))
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
@@ -30,7 +30,7 @@ const patience = 5 * time.Second
 func (f *Factory) values() map[string]func(cmd *cobra.Command) []string {
 	return map[string]func(*cobra.Command) []string{
 		"output": func(cmd *cobra.Command) []string {
-			formats := report.Formats()
+			formats := printer.Formats()
 			if own := cmd.Annotations[MoreFormats]; own != "" {
 				formats = append(formats, own)
 			}

@@ -35,6 +35,8 @@ func Command(v Verb, cmd *cobra.Command) *cobra.Command {
 const (
 	ExitOK    = 0
 	ExitError = 1
+	// ExitTooLittle is the code of suggest if the history proposes nothing.
+	ExitTooLittle = 2
 )
 
 // FailsWith is the annotation of verbs whose errors have another exit code than ExitError.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
@@ -56,7 +56,7 @@ type Span struct {
 	Policies []string  `json:"policies,omitempty"`
 }
 
-// Input select the content of an agenda.
+// Input selects the content of an agenda.
 type Input struct {
 	From, To time.Time
 	Zone     *time.Location
@@ -187,7 +187,7 @@ func (a *Agenda) sweep() {
 	}
 }
 
-// Names implements report.Finding.
+// Names implements printer.Finding.
 func (a Agenda) Names() []string {
 	var names []string
 	for _, e := range a.Entries {
@@ -198,8 +198,8 @@ func (a Agenda) Names() []string {
 	return names
 }
 
-// Text implements report.Finding.
-func (a Agenda) Text(w *report.Writer) {
+// Text implements printer.Finding.
+func (a Agenda) Text(w *printer.Writer) {
 	title := "From " + instant.Text(a.From, a.zone) + " to " + instant.Text(a.To, a.zone)
 	if a.About != "" {
 		title += ", for " + a.About
@@ -210,7 +210,7 @@ func (a Agenda) Text(w *report.Writer) {
 		w.Line("No freeze and no maintenance window is in force.")
 		return
 	}
-	rows := make([][]report.Cell, len(a.Entries))
+	rows := make([][]printer.Cell, len(a.Entries))
 	for i, e := range a.Entries {
 		effect := strings.TrimSpace(e.Effect + " " + strings.Join(e.Actions, ", "))
 		if e.Judged != "" {
@@ -219,21 +219,21 @@ func (a Agenda) Text(w *report.Writer) {
 		if !e.LetFinish.IsZero() {
 			effect += "; roll-outs may finish until " + instant.Text(e.LetFinish, a.zone)
 		}
-		rows[i] = report.Row(a.format(e.Start, "always"), a.format(e.End, "for ever"), e.Policy, effect, e.Reason)
+		rows[i] = printer.Row(a.format(e.Start, "always"), a.format(e.End, "for ever"), e.Policy, effect, e.Reason)
 	}
 	w.Grid("", []string{"FROM", "UNTIL", "POLICY", "EFFECT", "REASON"}, rows)
 	a.spans(w, "Nothing denies changes", a.Gaps)
 	a.spans(w, "Several policies deny changes", a.Overlaps)
 }
 
-func (a Agenda) spans(w *report.Writer, title string, spans []Span) {
+func (a Agenda) spans(w *printer.Writer, title string, spans []Span) {
 	if len(spans) == 0 {
 		return
 	}
 	w.Heading("%s", title)
-	rows := make([][]report.Cell, len(spans))
+	rows := make([][]printer.Cell, len(spans))
 	for i, s := range spans {
-		rows[i] = report.Row(instant.Text(s.Start, a.zone), "until "+instant.Text(s.End, a.zone), strings.Join(s.Policies, ", "))
+		rows[i] = printer.Row(instant.Text(s.Start, a.zone), "until "+instant.Text(s.End, a.zone), strings.Join(s.Policies, ", "))
 	}
 	w.Grid("  ", nil, rows)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 )
 
 // icsInstant is the format of an instant in UTC in RFC 5545.
@@ -52,7 +52,7 @@ func (a Agenda) WriteICS(out io.Writer, now time.Time) error {
 
 // escape returns a text in the form of RFC 5545, section 3.3.11, without control characters.
 func escape(text string) string {
-	return strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`, "\n", `\n`).Replace(report.CleanLines(strings.ReplaceAll(text, "\r", "")))
+	return strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`, "\n", `\n`).Replace(printer.CleanLines(strings.ReplaceAll(text, "\r", "")))
 }
 
 // fold writes a line. It breaks a long line between runes and begins each continuation with a space.

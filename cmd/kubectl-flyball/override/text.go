@@ -4,15 +4,15 @@ import (
 	"strings"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
 // fewLimits is the number of limited objects that a text names.
 const fewLimits = 5
 
-// Text implements report.Finding.
-func (e *Effect) Text(w *report.Writer) {
+// Text implements printer.Finding.
+func (e *Effect) Text(w *printer.Writer) {
 	note := ""
 	if e.DryRun {
 		note = " (dry run: nothing was written)"
@@ -45,23 +45,23 @@ func (e *Effect) Text(w *report.Writer) {
 	}
 	e.writeEffect(w)
 	for _, r := range e.Ready {
-		w.Line("%s", w.Styled(r+" is ready", report.Good))
+		w.Line("%s", w.Styled(r+" is ready", printer.Good))
 	}
 }
 
 // writeEffect writes the limits of the order and the difference that it makes.
-func (e *Effect) writeEffect(w *report.Writer) {
+func (e *Effect) writeEffect(w *printer.Writer) {
 	for i, l := range e.Limits {
 		if i == fewLimits {
 			w.Line("... and %d more objects", len(e.Limits)-i)
 			break
 		}
-		w.Line("%s", w.Styled(l.Object+": "+l.Reason, report.Bad))
+		w.Line("%s", w.Styled(l.Object+": "+l.Reason, printer.Bad))
 	}
 	if len(e.Plan.Changes) == 0 {
 		w.Line("%s", e.noChange())
 	}
-	var rows [][]report.Cell
+	var rows [][]printer.Cell
 	for _, l := range e.Plan.Lines(w.Wide) {
 		word := "happens"
 		if l.Diff == "-" {
@@ -71,7 +71,7 @@ func (e *Effect) writeEffect(w *report.Writer) {
 		if l.Field != "" {
 			change += " " + l.Was + " -> " + l.Becomes
 		}
-		rows = append(rows, report.Row(instant.Text(l.At, e.order.Zone), word, l.Object, change, l.By))
+		rows = append(rows, printer.Row(instant.Text(l.At, e.order.Zone), word, l.Object, change, l.By))
 	}
 	w.Grid("", nil, rows)
 }

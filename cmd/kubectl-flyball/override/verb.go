@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
 )
@@ -158,7 +158,7 @@ func (o *Options) Run(ctx context.Context) error {
 
 // show prints an effect. As YAML it prints the Overrides alone, ready for kubectl create.
 func (o *Options) show(effect *Effect) error {
-	if o.Format != report.YAML {
+	if o.Format != printer.YAML {
 		return o.Print(effect)
 	}
 	text, err := effect.Manifest()
@@ -200,7 +200,7 @@ func (o *Options) blindly(ctx context.Context, fault error) error {
 // ready.
 func (o *Options) await(ctx context.Context, cluster source.Cluster, w *source.World, places []Place,
 	effect *Effect) error {
-	people := o.Format == report.Table || o.Format == report.Wide
+	people := o.Format == printer.Table || o.Format == printer.Wide
 	if people {
 		if err := o.Print(effect); err != nil {
 			return err

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path/rawjson"
@@ -145,11 +145,11 @@ func (c *Change) Write(ctx context.Context, client dynamic.Interface, manager st
 	return nil
 }
 
-// Names implements report.Finding.
+// Names implements printer.Finding.
 func (c *Change) Names() []string { return c.Policies }
 
-// Text implements report.Finding.
-func (c *Change) Text(w *report.Writer) {
+// Text implements printer.Finding.
+func (c *Change) Text(w *printer.Writer) {
 	note := ""
 	if c.DryRun {
 		note = " (dry run: nothing was written)"

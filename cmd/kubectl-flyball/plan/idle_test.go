@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 )
 
 // TestSleepWithoutUseIsPossibleAndNotPlanned: a plan has the writes of windows alone, counts nothing else as saved, and says so.
@@ -40,7 +40,7 @@ func TestSleepWithoutUseIsPossibleAndNotPlanned(t *testing.T) {
 		t.Error(diff)
 	}
 	var text bytes.Buffer
-	if err := report.Print(&text, p, report.Table, false); err != nil ||
+	if err := printer.Print(&text, p, printer.Table, false); err != nil ||
 		!strings.Contains(text.String(), ", ~ by use; a cell is") || !strings.Contains(text.String(), "~~~~~.....#~~~~~~.....") {
 		t.Errorf("%v\n%s", err, text.String())
 	}

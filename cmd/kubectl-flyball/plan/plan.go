@@ -82,7 +82,7 @@ type Plan struct {
 	unlisted bool
 }
 
-// Input configure a plan.
+// Input configures a plan.
 type Input struct {
 	From, To time.Time
 	// Now is the instant at which the objects were read. The zero time means From. Writes between Now and From are

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -50,11 +50,11 @@ const apart, maxRows = 24, 60
 // maxBars is the maximum number of timelines, unless -o wide is given.
 const maxBars = 20
 
-// Text implements report.Finding.
-func (p *Plan) Text(w *report.Writer) {
+// Text implements printer.Finding.
+func (p *Plan) Text(w *printer.Writer) {
 	w.Line("From %s to %s", instant.Text(p.From, p.zone), instant.Text(p.To, p.zone))
 	if p.Hypothetical != "" {
-		w.Line("%s", w.Styled(p.Hypothetical, report.Warn))
+		w.Line("%s", w.Styled(p.Hypothetical, printer.Warn))
 	}
 	p.textChanges(w)
 	p.textBars(w)
@@ -64,7 +64,7 @@ func (p *Plan) Text(w *report.Writer) {
 	}
 }
 
-func (p *Plan) textChanges(w *report.Writer) {
+func (p *Plan) textChanges(w *printer.Writer) {
 	w.Line("")
 	if len(p.Changes) == 0 && p.Compared {
 		w.Line("The edit changes nothing in this time.")
@@ -83,7 +83,7 @@ func (p *Plan) textChanges(w *report.Writer) {
 	if len(shown) > maxRows && !w.Wide {
 		shown = shown[:maxRows]
 	}
-	rows := make([][]report.Cell, len(shown))
+	rows := make([][]printer.Cell, len(shown))
 	for i := range shown {
 		rows[i] = p.row(&shown[i])
 	}
@@ -169,18 +169,18 @@ func (l *line) text() Line {
 }
 
 // row returns the cells of one line.
-func (p *Plan) row(l *Line) []report.Cell {
+func (p *Plan) row(l *Line) []printer.Cell {
 	by := l.By
 	if l.Wave != "" {
 		by += ", " + l.Wave
 	}
-	row := report.Row(instant.Text(l.At, p.zone), l.Object, l.What, l.Was, l.Becomes, by)
+	row := printer.Row(instant.Text(l.At, p.zone), l.Object, l.What, l.Was, l.Becomes, by)
 	if p.Compared {
-		style := report.Good
+		style := printer.Good
 		if l.Diff == "-" {
-			style = report.Bad
+			style = printer.Bad
 		}
-		row = append([]report.Cell{{Text: l.Diff, Style: style}}, row...)
+		row = append([]printer.Cell{{Text: l.Diff, Style: style}}, row...)
 	}
 	return row
 }
@@ -248,7 +248,7 @@ func Brief(raw string) string {
 }
 
 // textBars writes a bar for each target that shows how much of the target runs.
-func (p *Plan) textBars(w *report.Writer) {
+func (p *Plan) textBars(w *printer.Writer) {
 	if len(p.Timelines) == 0 {
 		return
 	}
@@ -262,13 +262,13 @@ func (p *Plan) textBars(w *report.Writer) {
 	if len(shown) > maxBars && !w.Wide {
 		shown = shown[:maxBars]
 	}
-	var rows [][]report.Cell
+	var rows [][]printer.Cell
 	for i, t := range shown {
-		row := report.Row(t.Target, t.bar(p.From, cell, n))
+		row := printer.Row(t.Target, t.bar(p.From, cell, n))
 		if p.Compared {
-			rows = append(rows, append([]report.Cell{{Text: "-", Style: report.Bad}},
-				report.Row(t.Target, p.TimelinesBefore[i].bar(p.From, cell, n))...))
-			row = append([]report.Cell{{Text: "+", Style: report.Good}}, report.Row("", t.bar(p.From, cell, n))...)
+			rows = append(rows, append([]printer.Cell{{Text: "-", Style: printer.Bad}},
+				printer.Row(t.Target, p.TimelinesBefore[i].bar(p.From, cell, n))...))
+			row = append([]printer.Cell{{Text: "+", Style: printer.Good}}, printer.Row("", t.bar(p.From, cell, n))...)
 		}
 		rows = append(rows, row)
 	}
@@ -301,7 +301,7 @@ func (t *Timeline) bar(from time.Time, cell time.Duration, n int) string {
 	return b.String()
 }
 
-func (p *Plan) textTotals(w *report.Writer) {
+func (p *Plan) textTotals(w *printer.Writer) {
 	t := p.Totals
 	w.Heading("Totals")
 	w.Line("  %d of %s %s, in %s", t.Changed, workload.Count(t.Targets, "target"), changes(t.Changed), workload.Count(p.Writes, "write"))

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy/freeze"
@@ -47,7 +47,7 @@ type Policy struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Input configure an overview.
+// Input configures an overview.
 type Input struct {
 	At   time.Time
 	Zone *time.Location
@@ -267,7 +267,7 @@ func counterOf(v *decide.Verdict) func(*v1alpha1.TargetCounts) *int32 {
 // Why returns the reason for the state, without the state, its begin and its end.
 func (p Policy) Why() string { return instant.Beyond(p.Message, p.State, p.Since, p.Next) }
 
-// Names implements report.Finding.
+// Names implements printer.Finding.
 func (v Overview) Names() []string {
 	names := make([]string, len(v.Policies))
 	for i, p := range v.Policies {
@@ -276,8 +276,8 @@ func (v Overview) Names() []string {
 	return names
 }
 
-// Text implements report.Finding.
-func (v Overview) Text(w *report.Writer) {
+// Text implements printer.Finding.
+func (v Overview) Text(w *printer.Writer) {
 	switch {
 	case len(v.Policies) > 0:
 	case v.elsewhere > 0:
@@ -285,7 +285,7 @@ func (v Overview) Text(w *report.Writer) {
 	default:
 		w.Line("There are no policies here.")
 	}
-	rows := make([][]report.Cell, len(v.Policies))
+	rows := make([][]printer.Cell, len(v.Policies))
 	for i, p := range v.Policies {
 		rows[i] = v.row(p, w.Wide)
 	}
@@ -299,7 +299,7 @@ func (v Overview) Text(w *report.Writer) {
 	for _, p := range v.Policies {
 		for _, f := range p.Failures {
 			w.Line("%s", w.Styled(fmt.Sprintf("%s: %s %s: %s", p.id(), f.Kind, strings.TrimPrefix(f.Namespace+"/"+f.Name, "/"), f.Message),
-				report.Bad))
+				printer.Bad))
 		}
 	}
 }
@@ -308,17 +308,17 @@ func (p Policy) id() string {
 	return workload.Policy{Kind: p.Kind, Namespace: p.Namespace, Name: p.Name}.String()
 }
 
-func (v Overview) row(p Policy, wide bool) []report.Cell {
-	since, next, problem := "", "never", report.Cell{Text: p.Problem, Style: report.Bad}
+func (v Overview) row(p Policy, wide bool) []printer.Cell {
+	since, next, problem := "", "never", printer.Cell{Text: p.Problem, Style: printer.Bad}
 	if !p.Since.IsZero() {
 		since = instant.Text(p.Since, v.zone)
 	}
 	if !p.Next.IsZero() {
 		next = instant.Text(p.Next, v.zone)
 	}
-	row := append(report.Row(p.id(), p.State, since, next, Counts(p.Targets)), problem)
+	row := append(printer.Row(p.id(), p.State, since, next, Counts(p.Targets)), problem)
 	if wide {
-		row = append(row, report.Cell{Text: p.Why()})
+		row = append(row, printer.Cell{Text: p.Why()})
 	}
 	return row
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/status"
@@ -146,7 +146,7 @@ func since(ledger workload.Ledger, id workload.Policy) (first time.Time) {
 	return first
 }
 
-// Names implements report.Finding.
+// Names implements printer.Finding.
 func (l *List) Names() (names []string) {
 	for _, t := range l.Targets {
 		if name := t.Object; !slices.Contains(names, name) {
@@ -156,32 +156,32 @@ func (l *List) Names() (names []string) {
 	return names
 }
 
-// Text implements report.Finding.
-func (l *List) Text(w *report.Writer) {
+// Text implements printer.Finding.
+func (l *List) Text(w *printer.Writer) {
 	if len(l.Targets) == 0 {
 		w.Line("There are no such objects.")
 		return
 	}
-	rows := make([][]report.Cell, len(l.Targets))
+	rows := make([][]printer.Cell, len(l.Targets))
 	for i, t := range l.Targets {
 		when := ""
 		if !t.Since.IsZero() {
 			when = instant.Text(t.Since, l.zone)
 		}
-		rows[i] = []report.Cell{{Text: t.Object}, {Text: t.State, Style: style(t.State)}, {Text: when}, {Text: t.Policy}, {Text: t.Message}}
+		rows[i] = []printer.Cell{{Text: t.Object}, {Text: t.State, Style: style(t.State)}, {Text: when}, {Text: t.Policy}, {Text: t.Message}}
 	}
 	w.Grid("", []string{"OBJECT", "STATE", "SINCE", "POLICY", "WHY"}, rows)
 	w.Line("%s", fmt.Sprintf("%s, %d asleep", workload.Count(len(l.Names()), "object"), l.asleep()))
 }
 
-func style(state string) report.Style {
+func style(state string) printer.Style {
 	switch state {
 	case "failed":
-		return report.Bad
+		return printer.Bad
 	case "unable", "overridden", "pending":
-		return report.Warn
+		return printer.Warn
 	}
-	return report.Plain
+	return printer.Plain
 }
 
 // asleep returns the number of objects put to sleep by a policy.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/habit"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/idle"
 	"flyball.dev/flyball/engine/policy/demand"
@@ -32,51 +32,53 @@ var compared = []time.Duration{30 * time.Minute, time.Hour, 2 * time.Hour, 4 * t
 // partSteps is the number of steps of a history in one answer of Prometheus.
 const partSteps = 1440
 
-// runIdle replays the demand for a target, and prints the Schedule with its outcome.
-func (v *scheduleVerb) runIdle(ctx context.Context, arg string) error {
+// validateIdle returns the faults of the flags about sleep without use.
+func (o *ScheduleOptions) validateIdle() error {
 	var f faults
-	asked := v.history.Check(f.add)
-	if strings.HasPrefix(v.idle.demand, "--") {
-		f.add("--idle: %q looks like a flag, and is no demand", v.idle.demand)
+	o.asked = o.history.Check(f.add)
+	if strings.HasPrefix(o.idle.demand, "--") {
+		f.add("--idle: %q looks like a flag, and is no demand", o.idle.demand)
 	}
-	if v.history.Prometheus == "" {
+	if o.history.Prometheus == "" {
 		f.add("--idle: the history of a demand comes from a Prometheus server: give --prometheus")
 	}
-	if err := errors.Join(f...); err != nil {
-		return err
-	}
-	_, _, target, err := v.load(ctx, arg)
+	return errors.Join(f...)
+}
+
+// runIdle replays the demand for a target, and prints the Schedule with its outcome.
+func (o *ScheduleOptions) runIdle(ctx context.Context) error {
+	_, _, target, err := o.load(ctx)
 	if err != nil {
 		return err
 	}
-	asks := &v1alpha1.IdleRule{Demand: v.idle.demand, AsleepAfter: v1alpha1.Duration(v.idle.asleepAfter)}
+	asks := &v1alpha1.IdleRule{Demand: o.idle.demand, AsleepAfter: v1alpha1.Duration(o.idle.asleepAfter)}
 	rule, errs := schedule.CompileIdle(asks, target.Namespace, field.NewPath("spec", "idle"))
 	if len(errs) > 0 {
 		return fmt.Errorf("read --idle and --asleep-after: %w", errs.ToAggregate())
 	}
-	doing, done := v.Progress()
-	defer done()
-	step := rule.Interval * max(1, (asked.Step()+rule.Interval-1)/rule.Interval)
-	end := rule.Whole(v.Now())
-	history, err := v.uses(ctx, rule, target.Ref, end, step, int(asked.Span()/step), doing)
+	p := o.StartProgress()
+	defer p.Done()
+	step := rule.Interval * max(1, (o.asked.Step()+rule.Interval-1)/rule.Interval)
+	end := rule.Whole(o.Now())
+	history, err := o.uses(ctx, rule, target.Ref, end, step, int(o.asked.Span()/step), p.Doing)
 	if err != nil {
 		return err
 	}
 	found, err := replayed(asks, rule, target.Ref, history, end, step)
 	if err != nil {
-		return v.refused(err)
+		return o.refused(err)
 	}
-	return v.Print(found)
+	return o.PrintManifests(found)
 }
 
 // uses returns the meaning of the demand for a target in n steps.
-func (v *scheduleVerb) uses(ctx context.Context, rule *demand.Rule, ref workload.Ref, end time.Time, step time.Duration, n int,
+func (o *ScheduleOptions) uses(ctx context.Context, rule *demand.Rule, ref workload.Ref, end time.Time, step time.Duration, n int,
 	doing func(string)) ([]demand.Value, error) {
-	query, err := rule.Query(v.idle.tenantLabel)
+	query, err := rule.Query(o.idle.tenantLabel)
 	if err != nil {
 		return nil, err
 	}
-	servers, err := idle.Connect(prometheus.Options{Address: v.history.Prometheus, TokenFile: v.history.TokenFile})
+	servers, err := idle.Connect(prometheus.Options{Address: o.history.Prometheus, TokenFile: o.history.TokenFile})
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +95,7 @@ func (v *scheduleVerb) uses(ctx context.Context, rule *demand.Rule, ref workload
 			return nil, server.Failed("the history of the demand", rule.Text, err)
 		}
 		for _, text := range warnings {
-			v.note("Prometheus says: " + text)
+			o.note("Prometheus says: " + text)
 		}
 		for _, l := range query.Looks(found, first, step, part) {
 			all = append(all, l.Of(ref))
@@ -148,20 +150,20 @@ func replayed(asks *v1alpha1.IdleRule, rule *demand.Rule, ref workload.Ref, hist
 	return f, err
 }
 
-// Text implements report.Finding.
-func (f *Idle) Text(w *report.Writer) {
-	report.Comment(w, "", fmt.Sprintf("Sleep without use for %s, tried on its demand of %.1f days in Prometheus.", f.Target, f.Days))
+// Text implements printer.Finding.
+func (f *Idle) Text(w *printer.Writer) {
+	printer.Comment(w, "", fmt.Sprintf("Sleep without use for %s, tried on its demand of %.1f days in Prometheus.", f.Target, f.Days))
 	for _, o := range f.Outcomes {
-		report.Comment(w, "- ", fmt.Sprintf("with %s this would have slept %.0f %% of the time, with %s", o.AsleepAfter, o.AsleepPercent,
+		printer.Comment(w, "- ", fmt.Sprintf("with %s this would have slept %.0f %% of the time, with %s", o.AsleepAfter, o.AsleepPercent,
 			workload.Count(o.Wakes, "wake")))
 	}
-	report.Comment(w, "- ", fmt.Sprintf("the longest wait of a user: %s until the write, and the start of the pods", f.LongestWait))
+	printer.Comment(w, "- ", fmt.Sprintf("the longest wait of a user: %s until the write, and the start of the pods", f.LongestWait))
 	if f.UnknownPercent > 0 {
-		report.Comment(w, "- ", fmt.Sprintf("for %.1f %% of the time the demand is not known, and puts nothing to sleep", f.UnknownPercent))
+		printer.Comment(w, "- ", fmt.Sprintf("for %.1f %% of the time the demand is not known, and puts nothing to sleep", f.UnknownPercent))
 	}
-	report.Comment(w, "- ", "the manager needs --prometheus, and for a namespaced Schedule --prometheus-tenant-label")
+	printer.Comment(w, "- ", "the manager needs --prometheus, and for a namespaced Schedule --prometheus-tenant-label")
 	block(w, f.Manifest)
 }
 
-// Names implements report.Finding.
+// Names implements printer.Finding.
 func (f *Idle) Names() []string { return nameOf(f.Manifest) }

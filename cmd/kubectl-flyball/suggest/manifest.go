@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/habit"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -39,8 +39,8 @@ func daysOf(p habit.Part) Days {
 
 func (d Days) String() string { return fmt.Sprintf("%s to %s (%d days)", d.From, d.To, d.Days) }
 
-func (h *Head) text(w *report.Writer) {
-	report.Comment(w, "- ", fmt.Sprintf("Learnt from the days %s and tried on %s, in %s.", h.Learnt, h.Tried, h.TimeZone))
+func (h *Head) text(w *printer.Writer) {
+	printer.Comment(w, "- ", fmt.Sprintf("Learnt from the days %s and tried on %s, in %s.", h.Learnt, h.Tried, h.TimeZone))
 }
 
 // targetOf returns a selection of only the given object.
@@ -64,7 +64,7 @@ func manifest(kind string, ref workload.Ref, spec any) (map[string]any, error) {
 }
 
 // block writes a manifest.
-func block(w *report.Writer, m map[string]any) {
+func block(w *printer.Writer, m map[string]any) {
 	text, err := yaml.Marshal(m)
 	if err != nil { // cannot happen: the manifest was decoded from JSON
 		text = fmt.Appendf(nil, "# %v\n", err)
@@ -78,5 +78,5 @@ func nameOf(m map[string]any) []string {
 	return []string{fmt.Sprintf("%s/%s", strings.ToLower(fmt.Sprint(m["kind"])), meta["name"])}
 }
 
-// Names implements report.Finding.
+// Names implements printer.Finding.
 func (f *Schedule) Names() []string { return nameOf(f.Manifest) }

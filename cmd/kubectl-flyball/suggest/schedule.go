@@ -8,107 +8,109 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 	"flyball.dev/flyball/cmd/kubectl-flyball/habit"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/schedule"
 	"flyball.dev/flyball/engine/workload"
 )
 
-// scheduleVerb is one run of suggest schedule.
-type scheduleVerb struct {
-	verb
+// ScheduleOptions are the flags and arguments of suggest schedule.
+type ScheduleOptions struct {
+	Options
 	below, tolerate, lead, shortest string
 	idle                            idleFlags
+
+	rules habit.IdleRules
 }
 
-func newSchedule(s Env) *cobra.Command {
-	v := &scheduleVerb{verb: verb{Env: s}}
-	cmd := &cobra.Command{
+func newSchedule(f *factory.Factory) *cobra.Command {
+	o := &ScheduleOptions{Options: Options{Factory: f}}
+	cmd := factory.Command(o, &cobra.Command{
 		Use: "schedule KIND/NAME", Short: "Propose a Schedule for the unused hours of a workload", Long: longSchedule,
 		Example: "  kubectl flyball suggest schedule deployment/web --usage weeks.csv --time-zone Europe/Berlin\n" +
 			"  kubectl flyball suggest schedule deployment/web --offline manifests/ --usage weeks.csv --time-zone Europe/Berlin -o json",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if v.idle.demand != "" {
-				return v.runIdle(cmd.Context(), args[0])
-			}
-			return v.run(cmd.Context(), args[0])
-		},
-	}
-	v.addFlags(cmd)
-	f := cmd.Flags()
-	f.StringVar(&v.below, "idle-below", "",
+	})
+	o.addFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&o.below, "idle-below", "",
 		"CPU of all pods up to which nobody uses the target, such as 50m (default: a twentieth of its busiest minutes)")
-	f.StringVar(&v.tolerate, "tolerate", "0s",
+	flags.StringVar(&o.tolerate, "tolerate", "0s",
 		"For how long a week, in the days that teach, somebody may have used the target within the windows")
-	f.StringVar(&v.lead, "lead", "10m", "How long before the first use the target wakes")
-	f.StringVar(&v.shortest, "shortest", "2h", "Windows that are shorter are left out")
-	f.StringVar(&v.idle.demand, "idle", "", "A demand in PromQL: propose sleep without use in place of windows, with its outcome on the "+
+	flags.StringVar(&o.lead, "lead", "10m", "How long before the first use the target wakes")
+	flags.StringVar(&o.shortest, "shortest", "2h", "Windows that are shorter are left out")
+	flags.StringVar(&o.idle.demand, "idle", "", "A demand in PromQL: propose sleep without use in place of windows, with its outcome on the "+
 		"history in --prometheus")
-	f.StringVar(&v.idle.asleepAfter, "asleep-after", "2h", "For --idle: the time without use after which the target sleeps")
-	f.StringVar(&v.idle.tenantLabel, "prometheus-tenant-label", "", "For --idle: label with the namespace of a series, as the manager has it")
+	flags.StringVar(&o.idle.asleepAfter, "asleep-after", "2h", "For --idle: the time without use after which the target sleeps")
+	flags.StringVar(&o.idle.tenantLabel, "prometheus-tenant-label", "",
+		"For --idle: label with the namespace of a series, as the manager has it")
 	return cmd
 }
 
-// rules parses the flags into rules.
-func (v *scheduleVerb) rules() (r habit.IdleRules, learn int, err error) {
+// Validate implements factory.Verb.
+func (o *ScheduleOptions) Validate() error {
+	if o.idle.demand != "" {
+		return o.validateIdle()
+	}
 	var f faults
-	learn = v.check(&f)
-	r = habit.IdleRules{Below: -1, Tolerate: f.span("tolerate", v.tolerate), Lead: f.span("lead", v.lead),
-		Shortest: f.span("shortest", v.shortest)}
-	if v.below != "" {
-		q, ok := workload.ParseQuantity(v.below)
-		if r.Below = q.AsApproximateFloat64(); !ok || r.Below < 0 {
-			f.add("--idle-below: %q is no amount of CPU such as 50m", v.below)
+	o.check(&f)
+	o.rules = habit.IdleRules{Below: -1, Tolerate: f.span("tolerate", o.tolerate), Lead: f.span("lead", o.lead),
+		Shortest: f.span("shortest", o.shortest)}
+	if o.below != "" {
+		q, ok := workload.ParseQuantity(o.below)
+		if o.rules.Below = q.AsApproximateFloat64(); !ok || o.rules.Below < 0 {
+			f.add("--idle-below: %q is no amount of CPU such as 50m", o.below)
 		}
 	}
-	return r, learn, errors.Join(f...)
+	return errors.Join(f...)
 }
 
-func (v *scheduleVerb) run(ctx context.Context, arg string) error {
-	rules, learn, err := v.rules()
-	if err != nil {
-		return err
+// Run proposes a Schedule.
+func (o *ScheduleOptions) Run(ctx context.Context) error {
+	if o.idle.demand != "" {
+		return o.runIdle(ctx)
 	}
-	_, _, target, err := v.read(ctx, arg, learn)
+	rules := o.rules
+	_, _, target, err := o.read(ctx)
 	if err != nil {
 		return err
 	}
 	why := fmt.Sprintf("%s, as --idle-below says", habit.Cores(rules.Below))
 	if rules.Below < 0 {
-		below, most := v.demand.IdleBelow(v.teach)
+		below, most := o.demand.IdleBelow(o.teach)
 		rules.Below, why = below, fmt.Sprintf("%s, a twentieth of the %s of its busiest minutes", habit.Cores(below), habit.Cores(most))
 	}
-	windows, err := v.demand.IdleWindows(v.teach, rules)
+	windows, err := o.demand.IdleWindows(o.teach, rules)
 	if err != nil {
-		return v.refused(err)
+		return o.refused(err)
 	}
-	f, err := v.findSchedule(target.Ref, windows, rules.Below)
+	f, err := o.findSchedule(target.Ref, windows, rules.Below)
 	if err != nil {
 		return err
 	}
 	f.why = why
-	return v.Print(f)
+	return o.PrintManifests(f)
 }
 
 // findSchedule tries windows in a back-test, and makes a manifest with these windows.
-func (v *scheduleVerb) findSchedule(ref workload.Ref, windows []v1alpha1.Window, below float64) (*Schedule, error) {
-	tried, err := v.demand.Try(windows, v.days, below)
+func (o *ScheduleOptions) findSchedule(ref workload.Ref, windows []v1alpha1.Window, below float64) (*Schedule, error) {
+	tried, err := o.demand.Try(windows, o.days, below)
 	if err != nil {
 		return nil, err
 	}
 	f := &Schedule{
-		Head:      Head{Target: ref.String(), TimeZone: (*v.Zone).String(), From: v.from, Learnt: daysOf(v.teach), Tried: daysOf(v.days)},
-		IdleBelow: habit.Cores(below), AsleepHoursAWeek: round(tried.HoursAWeek(v.days)), UsedMinutes: tried.Used, MetMinutes: tried.Met,
+		Head:      Head{Target: ref.String(), TimeZone: o.Zone.String(), From: o.from, Learnt: daysOf(o.teach), Tried: daysOf(o.days)},
+		IdleBelow: habit.Cores(below), AsleepHoursAWeek: round(tried.HoursAWeek(o.days)), UsedMinutes: tried.Used, MetMinutes: tried.Met,
 		MetOn: tried.Days, UnknownMinutes: tried.Unknown,
 	}
 	rules := v1alpha1.ScheduleRules{TimeZone: f.TimeZone}
 	for _, w := range windows {
-		one, err := v.demand.Try([]v1alpha1.Window{w}, v.teach, below)
+		one, err := o.demand.Try([]v1alpha1.Window{w}, o.teach, below)
 		if err != nil {
 			return nil, err
 		}
-		tried, err := v.demand.Try([]v1alpha1.Window{w}, v.days, below)
+		tried, err := o.demand.Try([]v1alpha1.Window{w}, o.days, below)
 		if err != nil {
 			return nil, err
 		}
@@ -150,11 +152,11 @@ type Schedule struct {
 	why string
 }
 
-// Text implements report.Finding.
-func (f *Schedule) Text(w *report.Writer) {
-	report.Comment(w, "", fmt.Sprintf("Windows in which nobody used %s, by %s.", f.Target, f.From))
+// Text implements printer.Finding.
+func (f *Schedule) Text(w *printer.Writer) {
+	printer.Comment(w, "", fmt.Sprintf("Windows in which nobody used %s, by %s.", f.Target, f.From))
 	f.text(w)
-	report.Comment(w, "- ", fmt.Sprintf("A minute counts as used above %s.", f.why))
+	printer.Comment(w, "- ", fmt.Sprintf("A minute counts as used above %s.", f.why))
 	for _, window := range f.Windows {
 		days := "every day"
 		if len(window.Days) > 0 {
@@ -168,7 +170,7 @@ func (f *Schedule) Text(w *report.Writer) {
 		if window.MetMinutes > 0 {
 			met = fmt.Sprintf(" In the back-test it was used for %d minutes: see whether this window is meant.", window.MetMinutes)
 		}
-		report.Comment(w, "- ", fmt.Sprintf("%s %s to %s: %s in %.1f hours on the days that teach, %s at most.%s", days, window.From, window.To,
+		printer.Comment(w, "- ", fmt.Sprintf("%s %s to %s: %s in %.1f hours on the days that teach, %s at most.%s", days, window.From, window.To,
 			used, window.LearntHours, window.LearntMost, met))
 	}
 	met := "Nobody would have met a sleeping target."
@@ -179,7 +181,7 @@ func (f *Schedule) Text(w *report.Writer) {
 	if f.UnknownMinutes > 0 {
 		met += fmt.Sprintf(" Of %d minutes asleep nobody can say.", f.UnknownMinutes)
 	}
-	report.Comment(w, "- ", fmt.Sprintf("Back-test: it would have slept %.1f hours a week of 168. %s", f.AsleepHoursAWeek, met))
+	printer.Comment(w, "- ", fmt.Sprintf("Back-test: it would have slept %.1f hours a week of 168. %s", f.AsleepHoursAWeek, met))
 	block(w, f.Manifest)
 }
 

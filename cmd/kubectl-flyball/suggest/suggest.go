@@ -11,51 +11,34 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 	"flyball.dev/flyball/cmd/kubectl-flyball/habit"
 	"flyball.dev/flyball/cmd/kubectl-flyball/history"
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/suggest/requests"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/world"
 )
 
-// Env are the dependencies of the verb from its command.
-type Env struct {
-	genericiooptions.IOStreams
-	// Now is the clock. Zone points to the time zone of the windows. The zone is set once the flags are parsed.
-	Now  func() time.Time
-	Zone **time.Location
-	// Load reads the world around a target, which is given as KIND/NAME. Without a cluster it reads files.
-	Load func(ctx context.Context, target string) (*source.World, source.Target, error)
-	// Checkpoint returns the UsageCheckpoint of a target, or nil.
-	Checkpoint func(ctx context.Context, target source.Target) (*v1alpha1.UsageCheckpoint, error)
-	// Print writes the manifest with comments. In another format it writes the back-test too.
-	Print func(report.Finding) error
-	// Refused returns the error for a history from which nothing can be proposed.
-	Refused func(error) error
-	// Progress starts the progress line. doing sets the shown activity, and done removes the line.
-	Progress func() (doing func(what string), done func())
-	// Complete completes the names of targets.
-	Complete cobra.CompletionFunc
-}
-
 // New returns the verb suggest.
-func New(s Env) *cobra.Command {
+func New(f *factory.Factory) *cobra.Command {
 	cmd := &cobra.Command{Use: "suggest", Short: "Propose requests, a Schedule or a Trigger for a workload from its usage", Long: long}
-	cmd.AddCommand(newSchedule(s), newTrigger(s))
+	cmd.AddCommand(newSchedule(f), newTrigger(f), requests.New(f))
 	return cmd
 }
 
-// verb is the common part of suggest schedule and suggest trigger.
-type verb struct {
-	Env
-	history     history.Flags
-	learn       string
+// Options are the flags and arguments of both suggest schedule and suggest trigger.
+type Options struct {
+	*factory.Factory
+	history history.Flags
+	learn   string
+
+	arg         string
+	learnDays   int
 	asked       history.Asked
 	teach, days habit.Part
 	demand      habit.History
@@ -63,13 +46,19 @@ type verb struct {
 	from string
 }
 
+// Complete implements factory.Verb.
+func (o *Options) Complete(args []string) error {
+	o.arg = args[0]
+	return nil
+}
+
 // addFlags adds the flags of both verbs.
-func (v *verb) addFlags(cmd *cobra.Command) {
-	cmd.Args, cmd.ValidArgsFunction = cobra.ExactArgs(1), v.Complete
+func (o *Options) addFlags(cmd *cobra.Command) {
+	cmd.Args, cmd.ValidArgsFunction = cobra.ExactArgs(1), o.CompleteObject(nil)
 	cmd.Annotations = map[string]string{factory.Reference: reference}
 	f := cmd.Flags()
-	v.history.Add(cmd, "1m")
-	f.StringVar(&v.learn, "learn", "",
+	o.history.Add(cmd, "1m")
+	f.StringVar(&o.learn, "learn", "",
 		"How much of the history to learn from, such as 14d (default: two thirds, and 14d at least); the rest tries the result")
 }
 
@@ -88,51 +77,50 @@ func (f *faults) span(flag, text string) time.Duration {
 }
 
 // check parses the flags of both verbs.
-func (v *verb) check(f *faults) (learn int) {
-	v.asked = v.history.Check(f.add)
-	if v.learn != "" {
-		d, err := instant.Span(v.learn)
+func (o *Options) check(f *faults) {
+	o.asked = o.history.Check(f.add)
+	if o.learn != "" {
+		d, err := instant.Span(o.learn)
 		if err != nil {
 			f.add("--learn: %w", err)
 		}
 		const day = 24 * time.Hour
-		if learn = int(d / day); learn < 7 || d%day != 0 {
-			f.add("--learn: %q is not whole days, 7d at least: each hour of the week is to be seen", v.learn)
+		if o.learnDays = int(d / day); o.learnDays < 7 || d%day != 0 {
+			f.add("--learn: %q is not whole days, 7d at least: each hour of the week is to be seen", o.learn)
 		}
 	}
-	if (*v.Zone).String() == "Local" {
+	if o.Zone.String() == "Local" {
 		f.add("--time-zone: windows need the zone of those who use the target, by an IANA name such as Europe/Berlin")
 	}
-	return learn
 }
 
 // read reads the world and the history. It splits the history into the part to learn from and the part for the
 // back-test.
-func (v *verb) read(ctx context.Context, arg string, learn int) (*source.World, *world.Memory, source.Target, error) {
-	w, memory, target, err := v.load(ctx, arg)
+func (o *Options) read(ctx context.Context) (*source.World, *world.Memory, source.Target, error) {
+	w, memory, target, err := o.load(ctx)
 	if err != nil {
 		return nil, nil, target, err
 	}
-	doing, done := v.Progress()
-	defer done()
-	readings, err := v.readings(ctx, target, doing)
+	p := o.StartProgress()
+	defer p.Done()
+	readings, err := o.readings(ctx, target, p.Doing)
 	if err != nil {
 		return nil, nil, target, err
 	}
-	if v.demand, err = habit.NewHistory(readings); err == nil {
-		v.teach, v.days, err = v.demand.Split(*v.Zone, learn)
+	if o.demand, err = habit.NewHistory(readings); err == nil {
+		o.teach, o.days, err = o.demand.Split(o.Zone, o.learnDays)
 	}
-	return w, memory, target, v.refused(err)
+	return w, memory, target, o.refused(err)
 }
 
 // load reads the world around a target in a namespace.
-func (v *verb) load(ctx context.Context, arg string) (*source.World, *world.Memory, source.Target, error) {
-	w, target, err := v.Load(ctx, arg)
+func (o *Options) load(ctx context.Context) (*source.World, *world.Memory, source.Target, error) {
+	w, target, err := o.Around(ctx, o.arg)
 	if err != nil {
 		return nil, nil, target, err
 	}
 	for _, note := range w.Notes {
-		v.note(note)
+		o.note(note)
 	}
 	memory, err := w.Memory()
 	if err != nil {
@@ -148,26 +136,26 @@ func (v *verb) load(ctx context.Context, arg string) (*source.World, *world.Memo
 }
 
 // refused gives a separate exit code to the error that nothing can be proposed from the history.
-func (v *verb) refused(err error) error {
+func (o *Options) refused(err error) error {
 	if refusal := habit.Refusal(""); errors.As(err, &refusal) {
-		return v.Refused(err)
+		return factory.Exit{Code: factory.ExitTooLittle, Cause: err}
 	}
 	return err
 }
 
 // readings returns the demand of a target. It comes from files, from Prometheus, or from the checkpoint of a Tortoise.
-func (v *verb) readings(ctx context.Context, target source.Target, doing func(string)) ([]habit.Reading, error) {
+func (o *Options) readings(ctx context.Context, target source.Target, doing func(string)) ([]habit.Reading, error) {
 	switch {
-	case len(v.history.Files) > 0:
-		v.from = strings.Join(v.history.Files, ", ")
-		return history.ReadDemand(v.history.Files, v.In, v.history.Format, doing)
-	case v.history.Prometheus != "":
-		v.from = "Prometheus"
-		samples, err := v.history.Ask(ctx, v.asked, target.Ref, v.Now(), nil, doing, v.note)
+	case len(o.history.Files) > 0:
+		o.from = strings.Join(o.history.Files, ", ")
+		return history.ReadDemand(o.history.Files, o.In, o.history.Format, doing)
+	case o.history.Prometheus != "":
+		o.from = "Prometheus"
+		samples, err := o.history.Ask(ctx, o.asked, target.Ref, o.Now(), nil, doing, o.note)
 		return history.DemandOf(samples), err
 	}
-	v.from = "its UsageCheckpoint"
-	kept, err := v.Checkpoint(ctx, target)
+	o.from = "its UsageCheckpoint"
+	kept, err := o.checkpoint(ctx, target)
 	if err != nil {
 		return nil, err
 	}
@@ -179,5 +167,17 @@ func (v *verb) readings(ctx context.Context, target source.Target, doing func(st
 	return history.DemandKept(kept)
 }
 
+// checkpoint returns the UsageCheckpoint of a target, or nil.
+func (o *Options) checkpoint(ctx context.Context, target source.Target) (*v1alpha1.UsageCheckpoint, error) {
+	if o.Offline() {
+		return o.Files(o.World, target.Namespace).Checkpoint(target.Ref)
+	}
+	cluster, err := o.Cluster()
+	if err != nil {
+		return nil, err
+	}
+	return cluster.Checkpoint(ctx, target.Ref)
+}
+
 // note prints a note for a person to standard error.
-func (v *verb) note(text string) { _, _ = fmt.Fprintln(v.ErrOut, "note:", report.Clean(text)) }
+func (o *Options) note(text string) { _, _ = fmt.Fprintln(o.ErrOut, "note:", printer.Clean(text)) }

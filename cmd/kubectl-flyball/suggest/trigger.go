@@ -8,8 +8,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/ptr"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 	"flyball.dev/flyball/cmd/kubectl-flyball/habit"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/subject"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
@@ -17,47 +18,49 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// triggerVerb is one run of suggest trigger.
-type triggerVerb struct {
-	verb
+// TriggerOptions are the flags and arguments of suggest trigger.
+type TriggerOptions struct {
+	Options
 	container, request string
 	utilisation, least int
 	headroom           float64
 	lowerMax           bool
 }
 
-func newTrigger(s Env) *cobra.Command {
-	v := &triggerVerb{verb: verb{Env: s}}
-	cmd := &cobra.Command{
+func newTrigger(f *factory.Factory) *cobra.Command {
+	o := &TriggerOptions{Options: Options{Factory: f}}
+	cmd := factory.Command(o, &cobra.Command{
 		Use: "trigger KIND/NAME", Short: "Propose a Trigger with bounds by hour for the autoscaler of a workload", Long: longTrigger,
 		Example: "  kubectl flyball suggest trigger deployment/checkout --offline manifests/ --usage weeks.csv --time-zone Europe/Berlin",
-		RunE:    func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args[0]) },
-	}
-	v.addFlags(cmd)
-	f := cmd.Flags()
-	f.StringVar(&v.container, "container", "",
+	})
+	o.addFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&o.container, "container", "",
 		"Container whose CPU is scaled by replicas (default: the autoscaler's, else the one that requests most)")
-	f.StringVar(&v.request, "request", "", "CPU that a pod requests, such as 500m (default: that of the container)")
-	f.IntVar(&v.utilisation, "utilisation", 0, "Target utilisation in percent (default: the autoscaler's)")
-	f.IntVar(&v.least, "min-replicas", 2, "Least minimum to propose")
-	f.Float64Var(&v.headroom, "headroom", 1.5, "How many times the largest demand of an hour its maximum serves at least")
-	f.BoolVar(&v.lowerMax, "lower-max", false, "Propose maxima below that of the autoscaler too")
+	flags.StringVar(&o.request, "request", "", "CPU that a pod requests, such as 500m (default: that of the container)")
+	flags.IntVar(&o.utilisation, "utilisation", 0, "Target utilisation in percent (default: the autoscaler's)")
+	flags.IntVar(&o.least, "min-replicas", 2, "Least minimum to propose")
+	flags.Float64Var(&o.headroom, "headroom", 1.5, "How many times the largest demand of an hour its maximum serves at least")
+	flags.BoolVar(&o.lowerMax, "lower-max", false, "Propose maxima below that of the autoscaler too")
 	return cmd
 }
 
-func (v *triggerVerb) run(ctx context.Context, arg string) error {
+// Validate implements factory.Verb.
+func (o *TriggerOptions) Validate() error {
 	var f faults
-	learn := v.check(&f)
-	if v.least < 1 {
-		f.add("--min-replicas: %d is below 1", v.least)
+	o.check(&f)
+	if o.least < 1 {
+		f.add("--min-replicas: %d is below 1", o.least)
 	}
-	if v.headroom < 1 {
-		f.add("--headroom: %v is below 1", v.headroom)
+	if o.headroom < 1 {
+		f.add("--headroom: %v is below 1", o.headroom)
 	}
-	if err := errors.Join(f...); err != nil {
-		return err
-	}
-	w, memory, target, err := v.read(ctx, arg, learn)
+	return errors.Join(f...)
+}
+
+// Run proposes a Trigger.
+func (o *TriggerOptions) Run(ctx context.Context) error {
+	w, memory, target, err := o.read(ctx)
 	if err != nil {
 		return err
 	}
@@ -65,32 +68,32 @@ func (v *triggerVerb) run(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Scale(v.container, v1alpha1.TortoiseRules{}); err != nil {
+	if err := s.Scale(o.container, v1alpha1.TortoiseRules{}); err != nil {
 		return err
 	}
-	pods, least, most, err := v.pods(s)
+	pods, least, most, err := o.pods(s)
 	if err != nil {
 		return err
 	}
-	bounds, err := v.demand.HourlyBounds(v.teach, pods)
+	bounds, err := o.demand.HourlyBounds(o.teach, pods)
 	if err != nil {
-		return v.refused(err)
+		return o.refused(err)
 	}
-	finding, err := v.findTrigger(s, bounds, pods, least, most)
+	finding, err := o.findTrigger(s, bounds, pods, least, most)
 	if err != nil {
 		return err
 	}
-	return v.Print(finding)
+	return o.PrintManifests(finding)
 }
 
 // pods returns a description of the pods of a subject, and the minimum and the maximum of its autoscaler.
-func (v *triggerVerb) pods(s *subject.Subject) (p habit.Pods, least, most int, err error) {
+func (o *TriggerOptions) pods(s *subject.Subject) (p habit.Pods, least, most int, err error) {
 	if s.Autoscaler == nil {
 		return p, 0, 0, fmt.Errorf("no autoscaler governs %s, and bounds by hour are those of one: make a HorizontalPodAutoscaler first", s.Ref)
 	}
-	p = habit.Pods{Request: s.Requests[s.Scaled].CPU, Target: v.utilisation, Least: v.least, Headroom: v.headroom}
-	if v.request != "" {
-		q, ok := workload.ParseQuantity(v.request)
+	p = habit.Pods{Request: s.Requests[s.Scaled].CPU, Target: o.utilisation, Least: o.least, Headroom: o.headroom}
+	if o.request != "" {
+		q, ok := workload.ParseQuantity(o.request)
 		if p.Request = q.MilliValue(); !ok {
 			p.Request = 0
 		}
@@ -109,20 +112,20 @@ func (v *triggerVerb) pods(s *subject.Subject) (p habit.Pods, least, most int, e
 	if most < max(least, 1) {
 		return p, 0, 0, fmt.Errorf("%s has no maximum to begin with", s.Autoscaler.Ref)
 	}
-	if !v.lowerMax {
+	if !o.lowerMax {
 		p.Ceiling = most
 	}
 	return p, least, most, nil
 }
 
 // findTrigger tries bounds in a back-test, and makes a manifest with these bounds.
-func (v *triggerVerb) findTrigger(s *subject.Subject, bounds []habit.Bounds, pods habit.Pods, least, most int) (*Trigger, error) {
-	tried, err := v.demand.TryBounds(bounds, v.days, pods, least, most)
+func (o *TriggerOptions) findTrigger(s *subject.Subject, bounds []habit.Bounds, pods habit.Pods, least, most int) (*Trigger, error) {
+	tried, err := o.demand.TryBounds(bounds, o.days, pods, least, most)
 	if err != nil {
 		return nil, err
 	}
 	f := &Trigger{
-		Head:    Head{Target: s.Ref.String(), TimeZone: (*v.Zone).String(), From: v.from, Learnt: daysOf(v.teach), Tried: daysOf(v.days)},
+		Head:    Head{Target: s.Ref.String(), TimeZone: o.Zone.String(), From: o.from, Learnt: daysOf(o.teach), Tried: daysOf(o.days)},
 		Request: fmt.Sprintf("%dm", pods.Request), Utilisation: pods.Target, Autoscaler: s.Autoscaler.String(),
 		Own: outcomeOf(tried.Own, pods.Request), Proposed: outcomeOf(tried.Proposed, pods.Request), min: least, max: most,
 	}
@@ -175,20 +178,20 @@ type Trigger struct {
 	min, max int
 }
 
-// Names implements report.Finding.
+// Names implements printer.Finding.
 func (f *Trigger) Names() []string { return nameOf(f.Manifest) }
 
-// Text implements report.Finding.
-func (f *Trigger) Text(w *report.Writer) {
-	report.Comment(w, "", fmt.Sprintf("Bounds by hour for %s, from the demand of %s, by %s.", f.Autoscaler, f.Target, f.From))
+// Text implements printer.Finding.
+func (f *Trigger) Text(w *printer.Writer) {
+	printer.Comment(w, "", fmt.Sprintf("Bounds by hour for %s, from the demand of %s, by %s.", f.Autoscaler, f.Target, f.From))
 	f.text(w)
-	report.Comment(w, "- ", fmt.Sprintf("A pod requests %s, and serves %d %% of that.", f.Request, f.Utilisation))
-	report.Comment(w, "- ",
+	printer.Comment(w, "- ", fmt.Sprintf("A pod requests %s, and serves %d %% of that.", f.Request, f.Utilisation))
+	printer.Comment(w, "- ",
 		fmt.Sprintf("Back-test: with %d to %d pods at all hours %.1f cores were requested on average, and demand was above the headroom for "+
 			"%.1f minutes; with these bounds it is %.1f cores and %.1f minutes.",
 			f.min, f.max, f.Own.Cores, f.Own.ViolationMinutes, f.Proposed.Cores, f.Proposed.ViolationMinutes))
 	if f.Proposed.Cores >= f.Own.Cores && f.Proposed.ViolationMinutes >= f.Own.ViolationMinutes {
-		report.Comment(w, "- ", "The bounds that the autoscaler has are as good or better on these days: keep them.")
+		printer.Comment(w, "- ", "The bounds that the autoscaler has are as good or better on these days: keep them.")
 	}
 	block(w, f.Manifest)
 }

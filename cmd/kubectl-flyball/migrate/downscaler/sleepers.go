@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
 )
@@ -15,10 +15,10 @@ import (
 var matchNone = []string{"downscaler/match-none", "kube-downscaler-non-existent"}
 
 // sleepers adds the objects whose annotations say that the tool keeps them asleep.
-func sleepers(in *migrate.Input, out *migrate.Output) {
-	w := newWork(in, &migrate.Output{})
+func sleepers(in *convert.Input, out *convert.Output) {
+	w := newWork(in, &convert.Output{})
 	w.namespaces()
-	known := map[string]bool{migrate.Budget.String(): true}
+	known := map[string]bool{convert.Budget.String(): true}
 	for _, gk := range byResource {
 		known[gk.String()] = true
 	}
@@ -34,18 +34,18 @@ func sleepers(in *migrate.Input, out *migrate.Output) {
 	}
 }
 
-func (w *work) sleeper(o migrate.Object, text string) migrate.Sleeper {
-	s := migrate.Sleeper{Object: o, Marks: []string{migrate.AnnotationPointer(prefix + "original-replicas")},
-		GiveBack: o.GroupKind() == migrate.Budget}
+func (w *work) sleeper(o convert.Object, text string) convert.Sleeper {
+	s := convert.Sleeper{Object: o, Marks: []string{convert.AnnotationPointer(prefix + "original-replicas")},
+		GiveBack: o.GroupKind() == convert.Budget}
 	scopes := w.scopes(annotated(o), w.namespaceScope(o.Namespace()))
 	replicas, _ := replicasOf(scopes)
 	var ok bool
 	switch o.GroupKind() {
-	case migrate.Budget:
+	case convert.Budget:
 		s.Originals, ok = budget(o, text, scopes), true
-	case migrate.DaemonSet:
+	case convert.DaemonSet:
 		if !w.leaveAlone(o, annotated(o), true) {
-			s.Marks = append(s.Marks, migrate.LabelPointer(v1alpha1.LabelExclude)) // the label is needed only until the take-over
+			s.Marks = append(s.Marks, convert.LabelPointer(v1alpha1.LabelExclude)) // the label is needed only until the take-over
 		}
 		fallthrough
 	default:
@@ -60,7 +60,7 @@ func (w *work) sleeper(o migrate.Object, text string) migrate.Sleeper {
 
 // budget returns the original of a PodDisruptionBudget. The tool changes maxUnavailable or, in a budget without
 // maxUnavailable, minAvailable.
-func budget(o migrate.Object, text string, scopes []scope) []migrate.Original {
+func budget(o convert.Object, text string, scopes []scope) []convert.Original {
 	set := "0"
 	for _, s := range slices.Backward(scopes) {
 		set = cmp.Or(s["downscale-replicas"], set)
@@ -69,58 +69,58 @@ func budget(o migrate.Object, text string, scopes []scope) []migrate.Original {
 	if o.Get("spec.maxUnavailable").Exists() {
 		pointer = "/spec/maxUnavailable"
 	}
-	return []migrate.Original{{Pointer: pointer, Was: share(text), Set: share(set)}}
+	return []convert.Original{{Pointer: pointer, Was: share(text), Set: share(set)}}
 }
 
 // share returns the JSON text of a number or a percentage.
 func share(text string) string {
-	if n, ok := migrate.Count(text); ok {
-		return migrate.Number(n)
+	if n, ok := convert.Count(text); ok {
+		return convert.Number(n)
 	}
-	return migrate.Quoted(text)
+	return convert.Quoted(text)
 }
 
 // originals returns the original values of an object, which depend on its kind. It returns false if the tool's text
 // cannot be parsed.
-func originals(o migrate.Object, text string, replicas int64) ([]migrate.Original, bool) {
-	n, isCount := migrate.Count(text)
+func originals(o convert.Object, text string, replicas int64) ([]convert.Original, bool) {
+	n, isCount := convert.Count(text)
 	ran := text == "false" || isCount && n == 1 // for kinds with a switch instead of a count
 	rested := text == "true" || isCount && n == 0
 	switch o.GroupKind() {
-	case migrate.CronJob, migrate.Job:
+	case convert.CronJob, convert.Job:
 		if ran {
-			return []migrate.Original{{Pointer: "/spec/suspend", Was: "false", Set: "true"}}, true
+			return []convert.Original{{Pointer: "/spec/suspend", Was: "false", Set: "true"}}, true
 		}
 		return nil, rested
-	case migrate.DaemonSet:
+	case convert.DaemonSet:
 		if !ran {
 			return nil, rested
 		}
 		for _, key := range matchNone {
 			if selector := o.Get("spec.template.spec.nodeSelector").Map(); selector[key].Exists() {
-				return []migrate.Original{{Pointer: string(path.Pointer("/spec/template/spec/nodeSelector").Append(key)),
-					Set: migrate.Quoted(selector[key].Str), Replaced: true, Made: true}}, true
+				return []convert.Original{{Pointer: string(path.Pointer("/spec/template/spec/nodeSelector").Append(key)),
+					Set: convert.Quoted(selector[key].Str), Replaced: true, Made: true}}, true
 			}
 		}
 		return nil, true
-	case migrate.ScaledObject:
-		original := migrate.Original{Pointer: migrate.AnnotationPointer("autoscaling.keda.sh/paused-replicas"), Was: migrate.Quoted(text),
-			Set: migrate.Quoted(migrate.Number(replicas))}
+	case convert.ScaledObject:
+		original := convert.Original{Pointer: convert.AnnotationPointer("autoscaling.keda.sh/paused-replicas"), Was: convert.Quoted(text),
+			Set: convert.Quoted(convert.Number(replicas))}
 		if text == "-1" {
 			original.Was = ""
-			return []migrate.Original{original}, true
+			return []convert.Original{original}, true
 		}
-		return []migrate.Original{original}, isCount
+		return []convert.Original{original}, isCount
 	}
 	if !isCount {
 		return nil, false
 	}
 	pointer := "/spec/replicas"
 	switch o.GroupKind() {
-	case migrate.Autoscaler:
+	case convert.Autoscaler:
 		pointer = "/spec/minReplicas"
-	case migrate.Postgres:
+	case convert.Postgres:
 		pointer = "/spec/numberOfInstances"
 	}
-	return []migrate.Original{{Pointer: pointer, Was: migrate.Number(n), Set: migrate.Number(replicas)}}, true
+	return []convert.Original{{Pointer: pointer, Was: convert.Number(n), Set: convert.Number(replicas)}}, true
 }

@@ -8,8 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/week"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
 )
@@ -115,8 +114,8 @@ func (s *spans) addWeekly(text, zone, days string) (why string) {
 		return "a span is always, never, days with times and a time zone (Mon-Fri 08:00-20:00 Europe/Berlin), or two instants"
 	}
 	days, zone = cmp.Or(m[1], days), cmp.Or(m[6], zone)
-	from, okFrom := week.Clock(m[4])
-	to, okTo := week.Clock(m[5])
+	from, okFrom := convert.Clock(m[4])
+	to, okTo := convert.Clock(m[5])
 	of := dayRange.FindStringSubmatch(days)
 	switch {
 	case !okFrom || !okTo:
@@ -135,14 +134,14 @@ func (s *spans) addWeekly(text, zone, days string) (why string) {
 		s.empty = append(s.empty, fmt.Sprintf("%q begins and ends at %s", text, from))
 		return ""
 	}
-	list, _ := week.Range(of[1], of[2]) // the pattern accepts only known days
+	list, _ := convert.Range(of[1], of[2]) // the pattern accepts only known days
 	if !slices.Contains(s.zones, zone) {
 		s.zones = append(s.zones, zone)
 	}
 	s.starts[zone] = append(s.starts[zone], start{list, from})
 	add := func(from, to string) {
 		if from != to {
-			s.windows[zone] = append(s.windows[zone], v1alpha1.Window{Days: week.UnlessAll(list), From: from, To: to})
+			s.windows[zone] = append(s.windows[zone], v1alpha1.Window{Days: convert.UnlessAll(list), From: from, To: to})
 		}
 	}
 	if from < to {
@@ -167,7 +166,7 @@ func (s *spans) notes() (notes []string) {
 func (s *spans) all() (zone string, windows []v1alpha1.Window) {
 	zone = s.zones[0]
 	for _, z := range s.zones {
-		windows = append(windows, week.InZone(s.windows[z], z, zone)...)
+		windows = append(windows, convert.InZone(s.windows[z], z, zone)...)
 	}
 	return zone, windows
 }
@@ -179,10 +178,10 @@ func (s *spans) weekly() (zone string, minutes []int, ok bool) {
 		return "", nil, false
 	}
 	for _, x := range s.starts[s.zones[0]] {
-		h, _ := migrate.Count(x.at[:2]) // Clock has formatted this text
-		m, _ := migrate.Count(x.at[3:]) // Clock has formatted this text
+		h, _ := convert.Count(x.at[:2]) // Clock has formatted this text
+		m, _ := convert.Count(x.at[3:]) // Clock has formatted this text
 		for _, d := range x.days {
-			minutes = append(minutes, (slices.Index(week.Days, d)*24*60+int(h)*60+int(m))%(7*24*60)) // Sunday's 24:00 is Monday's 00:00
+			minutes = append(minutes, (slices.Index(convert.Days, d)*24*60+int(h)*60+int(m))%(7*24*60)) // Sunday's 24:00 is Monday's 00:00
 		}
 	}
 	return s.zones[0], minutes, true
@@ -225,17 +224,17 @@ func (s *spans) cron() (zone, cron string, ok bool) {
 		if !slices.Equal(x.days, starts[0].days) || x.at[3:] != starts[0].at[3:] || x.at == "24:00" {
 			return "", "", false
 		}
-		h, _ := migrate.Count(x.at[:2]) // Clock has formatted this text
-		if !slices.Contains(hours, migrate.Number(h)) {
-			hours = append(hours, migrate.Number(h))
+		h, _ := convert.Count(x.at[:2]) // Clock has formatted this text
+		if !slices.Contains(hours, convert.Number(h)) {
+			hours = append(hours, convert.Number(h))
 		}
 	}
-	m, _ := migrate.Count(starts[0].at[3:]) // Clock has formatted this text
+	m, _ := convert.Count(starts[0].at[3:]) // Clock has formatted this text
 	days := "*"
-	if len(starts[0].days) < len(week.Days) {
+	if len(starts[0].days) < len(convert.Days) {
 		var list []string
 		for _, d := range starts[0].days {
-			list = append(list, migrate.Number(int64(slices.Index(week.Days, d)+1)%7))
+			list = append(list, convert.Number(int64(slices.Index(convert.Days, d)+1)%7))
 		}
 		days = strings.Join(list, ",")
 	}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path/rawjson"
 )
@@ -28,21 +28,21 @@ const (
 
 // byResource maps the names of --include-resources to kinds.
 var byResource = map[string]schema.GroupKind{
-	"deployments": migrate.Deployment, "statefulsets": migrate.StatefulSet, "daemonsets": migrate.DaemonSet, "cronjobs": migrate.CronJob,
-	"jobs":                     migrate.Job,
-	"horizontalpodautoscalers": migrate.Autoscaler, "scaledobjects": migrate.ScaledObject, "rollouts": migrate.Rollout,
-	"postgresqls": migrate.Postgres,
+	"deployments": convert.Deployment, "statefulsets": convert.StatefulSet, "daemonsets": convert.DaemonSet, "cronjobs": convert.CronJob,
+	"jobs":                     convert.Job,
+	"horizontalpodautoscalers": convert.Autoscaler, "scaledobjects": convert.ScaledObject, "rollouts": convert.Rollout,
+	"postgresqls": convert.Postgres,
 }
 
 // Tool returns the tool kube-downscaler. It covers py-kube-downscaler too.
-func Tool() migrate.Tool {
-	kinds := migrate.Namespaced(migrate.Deployment, migrate.StatefulSet, migrate.DaemonSet, migrate.CronJob, migrate.Job, migrate.Autoscaler,
-		migrate.ScaledObject, migrate.Rollout, migrate.Postgres)
-	return migrate.Tool{
+func Tool() convert.Tool {
+	kinds := convert.Namespaced(convert.Deployment, convert.StatefulSet, convert.DaemonSet, convert.CronJob, convert.Job, convert.Autoscaler,
+		convert.ScaledObject, convert.Rollout, convert.Postgres)
+	return convert.Tool{
 		Name: "kube-downscaler", Title: "kube-downscaler",
-		Reads:   append([]migrate.Kind{migrate.Clustered(migrate.Namespace)}, kinds...),
-		Marked:  migrate.Namespaced(migrate.Budget, migrate.Prometheus, migrate.Stack),
-		Convert: convert, Sleepers: sleepers,
+		Reads:   append([]convert.Kind{convert.Clustered(convert.Namespace)}, kinds...),
+		Marked:  convert.Namespaced(convert.Budget, convert.Prometheus, convert.Stack),
+		Convert: convertAll, Sleepers: sleepers,
 	}
 }
 
@@ -60,7 +60,7 @@ func (s scope) sets(keys []string) bool {
 }
 
 // annotated returns the settings in the annotations of an object or a namespace.
-func annotated(o migrate.Object) scope {
+func annotated(o convert.Object) scope {
 	s := scope{}
 	for key, v := range o.Get("metadata.annotations").Map() {
 		if name, ok := strings.CutPrefix(key, prefix); ok && name != "original-replicas" {
@@ -76,9 +76,9 @@ func annotated(o migrate.Object) scope {
 // config is the configuration of the tool itself.
 type config struct {
 	// own is the tool's Deployment, if it was found. all are the Deployments of all parts of the tool.
-	own        migrate.Object
+	own        convert.Object
 	found      bool
-	all        []migrate.Object
+	all        []convert.Object
 	flags, env scope
 }
 
@@ -95,9 +95,9 @@ var envNames = map[string]string{
 }
 
 // readConfig finds the tool's own Deployment and reads its flags and its environment.
-func readConfig(in *migrate.Input, out *migrate.Output) config {
+func readConfig(in *convert.Input, out *convert.Output) config {
 	c := config{flags: scope{}, env: scope{}}
-	for _, d := range in.Of(migrate.Deployment) {
+	for _, d := range in.Of(convert.Deployment) {
 		for _, container := range d.Get("spec.template.spec.containers").Array() {
 			image := container.Get("image").Str
 			if !imageName.MatchString(image[strings.LastIndexByte(image, '/')+1:]) {
@@ -146,7 +146,7 @@ func (c *config) setting(name string) string {
 }
 
 // resources returns the kinds that the tool handles.
-func (c *config) resources(out *migrate.Output) []schema.GroupKind {
+func (c *config) resources(out *convert.Output) []schema.GroupKind {
 	var kinds []schema.GroupKind
 	for _, name := range strings.Split(cmp.Or(c.setting("include-resources"), "deployments"), ",") {
 		name = strings.ToLower(strings.TrimSpace(name))
@@ -164,7 +164,7 @@ func (c *config) resources(out *migrate.Output) []schema.GroupKind {
 	return kinds
 }
 
-func convert(in *migrate.Input, out *migrate.Output) {
+func convertAll(in *convert.Input, out *convert.Output) {
 	w := newWork(in, out)
 	w.namespaces()
 	w.objects()
@@ -177,8 +177,8 @@ func convert(in *migrate.Input, out *migrate.Output) {
 
 // work is the state of one conversion.
 type work struct {
-	in     *migrate.Input
-	out    *migrate.Output
+	in     *convert.Input
+	out    *convert.Output
 	config config
 	kinds  []schema.GroupKind
 	filters
@@ -189,10 +189,10 @@ type work struct {
 	excluded, included, refused sets.Set[string]
 	// alone has the objects that get the label flyball.dev/exclude for good, before the first policy exists. resting has
 	// the sleeping DaemonSets, which have the label only until they are taken over.
-	alone, resting migrate.Groups[command, string]
+	alone, resting convert.Groups[command, string]
 }
 
-func newWork(in *migrate.Input, out *migrate.Output) *work {
+func newWork(in *convert.Input, out *convert.Output) *work {
 	w := &work{in: in, out: out, config: readConfig(in, out), excluded: sets.New[string](), included: sets.New[string](),
 		refused: sets.New[string]()}
 	w.explicit = w.config.setting("explicit-include") == "true"
@@ -223,12 +223,12 @@ func (w *work) scopes(nearest ...scope) []scope {
 }
 
 func (w *work) namespaceScope(name string) scope {
-	ns, _ := w.in.Find(migrate.Namespace, "", name)
+	ns, _ := w.in.Find(convert.Namespace, "", name)
 	return annotated(ns)
 }
 
 func (w *work) namespaces() {
-	for _, ns := range w.in.Of(migrate.Namespace) {
+	for _, ns := range w.in.Of(convert.Namespace) {
 		s := annotated(ns)
 		if w.excludeNamespace(ns, s) {
 			continue
@@ -262,10 +262,10 @@ func (w *work) objects() {
 	}
 }
 
-func (w *work) object(gk schema.GroupKind, o migrate.Object) {
+func (w *work) object(gk schema.GroupKind, o convert.Object) {
 	s := annotated(o)
 	looksAt := slices.Contains(w.kinds, gk)
-	own := slices.ContainsFunc(w.config.all, func(d migrate.Object) bool { return d.Ref() == o.Ref() })
+	own := slices.ContainsFunc(w.config.all, func(d convert.Object) bool { return d.Ref() == o.Ref() })
 	if own || isControlled(o) || w.leaveAlone(o, s, looksAt) || len(s) == 0 {
 		return
 	}
@@ -295,7 +295,7 @@ func (w *work) object(gk schema.GroupKind, o migrate.Object) {
 
 // readmits reports whether the tool handles an object because of the object's own setting exclude. The policies of its
 // namespace do not select such an object.
-func (w *work) readmits(o migrate.Object, s scope) bool {
+func (w *work) readmits(o convert.Object, s scope) bool {
 	text, set := s["exclude"]
 	selected := !w.explicit || w.included.Has(o.Namespace()) || text == "false" // the policies select this annotation
 	return set && (w.excluded.Has(o.Namespace()) || !selected)
@@ -367,7 +367,7 @@ func (w *work) clusterTarget() (t v1alpha1.ClusterTargetSelector, notes []string
 	return t, notes
 }
 
-func inFiles(in *migrate.Input) string {
+func inFiles(in *convert.Input) string {
 	if in.Files {
 		return " in the files"
 	}

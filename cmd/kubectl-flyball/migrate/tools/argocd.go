@@ -9,20 +9,19 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/week"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 var appProject = schema.GroupKind{Group: "argoproj.io", Kind: "AppProject"}
 
-func argoSyncWindows() migrate.Tool {
-	return migrate.Tool{Name: "argocd", Title: "Argo CD sync windows", Reads: migrate.Namespaced(appProject, migrate.Application),
+func argoSyncWindows() convert.Tool {
+	return convert.Tool{Name: "argocd", Title: "Argo CD sync windows", Reads: convert.Namespaced(appProject, convert.Application),
 		Convert: convertProjects}
 }
 
-func convertProjects(in *migrate.Input, out *migrate.Output) {
+func convertProjects(in *convert.Input, out *convert.Output) {
 	found := false
 	for _, p := range in.Of(appProject) {
 		if windows := p.Get("spec.syncWindows").Array(); len(windows) > 0 {
@@ -37,9 +36,9 @@ func convertProjects(in *migrate.Input, out *migrate.Output) {
 }
 
 // convertProject adds a Schedule for each group of Applications that have the same windows.
-func convertProject(in *migrate.Input, p migrate.Object, windows []rawjson.Value, out *migrate.Output) {
-	var members migrate.Groups[string, string]
-	for _, app := range in.Of(migrate.Application) {
+func convertProject(in *convert.Input, p convert.Object, windows []rawjson.Value, out *convert.Output) {
+	var members convert.Groups[string, string]
+	for _, app := range in.Of(convert.Application) {
 		if app.Namespace() != p.Namespace() || cmp.Or(app.Get("spec.project").Str, "default") != p.Name() {
 			continue
 		}
@@ -53,9 +52,9 @@ func convertProject(in *migrate.Input, p migrate.Object, windows []rawjson.Value
 			members.Add(strings.Join(key, ","), app.Name())
 		}
 	}
-	if in.Files && len(in.Of(migrate.Application)) == 0 {
+	if in.Files && len(in.Of(convert.Application)) == 0 {
 		for i, w := range windows {
-			for _, name := range migrate.Texts(w.Get("applications")) {
+			for _, name := range convert.Texts(w.Get("applications")) {
 				if !strings.ContainsAny(name, "?[{") && strings.Trim(name, "*") != "" && !w.Get("namespaces.0").Exists() &&
 					!w.Get("clusters.0").Exists() {
 					members.Add(fmt.Sprint(i), name)
@@ -75,7 +74,7 @@ func convertProject(in *migrate.Input, p migrate.Object, windows []rawjson.Value
 	for i, set := range members.Keys {
 		var held []rawjson.Value
 		for _, text := range strings.Split(set, ",") {
-			n, _ := migrate.Count(text) // the text was formatted above, so it can be parsed
+			n, _ := convert.Count(text) // the text was formatted above, so it can be parsed
 			held = append(held, windows[n])
 		}
 		name := p.Name()
@@ -89,15 +88,15 @@ func convertProject(in *migrate.Input, p migrate.Object, windows []rawjson.Value
 
 // holdsFor reports whether a window applies to an Application. Usually one of its lists has to match. With andOperator,
 // every list that is not empty has to match.
-func holdsFor(w rawjson.Value, app migrate.Object) bool {
+func holdsFor(w rawjson.Value, app convert.Object) bool {
 	destination := app.Get("spec.destination")
 	lists := []struct {
 		globs  []string
 		values []string
 	}{
-		{migrate.Texts(w.Get("applications")), []string{app.Name()}},
-		{migrate.Texts(w.Get("namespaces")), []string{destination.Get("namespace").Str}},
-		{migrate.Texts(w.Get("clusters")), []string{destination.Get("server").Str, destination.Get("name").Str}},
+		{convert.Texts(w.Get("applications")), []string{app.Name()}},
+		{convert.Texts(w.Get("namespaces")), []string{destination.Get("namespace").Str}},
+		{convert.Texts(w.Get("clusters")), []string{destination.Get("server").Str, destination.Get("name").Str}},
 	}
 	and := w.Get("andOperator").Bool()
 	given, matched := 0, 0
@@ -127,12 +126,12 @@ func globbed(glob, text string) bool {
 // syncWindow returns a sync window as a window of a policy with the given time zone.
 func syncWindow(w rawjson.Value, zone string) v1alpha1.Window {
 	window := v1alpha1.Window{Cron: w.Get("schedule").Str, Duration: v1alpha1.Duration(w.Get("duration").Str)}
-	return week.InZone([]v1alpha1.Window{window}, migrate.Zone(w.Get("timeZone").Str), zone)[0]
+	return convert.InZone([]v1alpha1.Window{window}, convert.Zone(w.Get("timeZone").Str), zone)[0]
 }
 
 // emitSync adds Schedules for the windows that a group of Applications has in common.
-func emitSync(p migrate.Object, name string, held []rawjson.Value, apps []string, out *migrate.Output) {
-	zone := migrate.Zone(held[0].Get("timeZone").Str)
+func emitSync(p convert.Object, name string, held []rawjson.Value, apps []string, out *convert.Output) {
+	zone := convert.Zone(held[0].Get("timeZone").Str)
 	var allow, deny []v1alpha1.Window
 	for _, w := range held {
 		window := syncWindow(w, zone)
@@ -151,8 +150,8 @@ func emitSync(p migrate.Object, name string, held []rawjson.Value, apps []string
 	}
 	for i, r := range rules {
 		r.TimeZone = zone
-		s := &v1alpha1.Schedule{ObjectMeta: migrate.Meta(p.Namespace(), name), Spec: v1alpha1.ScheduleSpec{ScheduleRules: r}}
-		s.Spec.Target = v1alpha1.TargetSelector{Kinds: migrate.Refs(migrate.Application), Names: apps}
+		s := &v1alpha1.Schedule{ObjectMeta: convert.Meta(p.Namespace(), name), Spec: v1alpha1.ScheduleSpec{ScheduleRules: r}}
+		s.Spec.Target = v1alpha1.TargetSelector{Kinds: convert.Refs(convert.Application), Names: apps}
 		if i > 0 {
 			s.Name += "-deny"
 		}
@@ -167,10 +166,10 @@ func emitSync(p migrate.Object, name string, held []rawjson.Value, apps []string
 // emitManual adds the freezes for windows without manualSync. In Argo CD, a deny window without manualSync refuses
 // manual syncs while it is open. Allow windows refuse manual syncs while no allow window is open, if one of them has no
 // manualSync.
-func emitManual(p migrate.Object, name string, held []rawjson.Value, apps []string, out *migrate.Output) {
+func emitManual(p convert.Object, name string, held []rawjson.Value, apps []string, out *convert.Output) {
 	var deny, allow []v1alpha1.Window
 	denies, allows := false, false
-	zone := migrate.Zone(held[0].Get("timeZone").Str)
+	zone := convert.Zone(held[0].Get("timeZone").Str)
 	for _, w := range held {
 		window := syncWindow(w, zone)
 		switch refuses := !w.Get("manualSync").Bool(); {
@@ -182,21 +181,21 @@ func emitManual(p migrate.Object, name string, held []rawjson.Value, apps []stri
 			denies = true
 		}
 	}
-	target := v1alpha1.TargetSelector{Kinds: migrate.Refs(migrate.Application), Names: apps}
+	target := v1alpha1.TargetSelector{Kinds: convert.Refs(convert.Application), Names: apps}
 	rules := v1alpha1.FreezeRules{TimeZone: zone, Deny: []v1alpha1.Action{v1alpha1.ActionRollOut},
 		ExcludeSubjects: []v1alpha1.FreezeSubject{{Kind: "ServiceAccount", Namespace: p.Namespace(), Name: "argocd-application-controller"}},
 		Message:         &v1alpha1.FreezeMessage{Reason: fmt.Sprintf("sync window of the project %s", p.Name())}}
-	note := func(e *migrate.Emitted) {
+	note := func(e *convert.Emitted) {
 		e.Note("manualSync is not true, so syncs by hand are refused; here that goes for other edits of the Application's spec too")
 		e.Note("automated sync is the Schedule's matter, so the account of Argo CD's application controller is left out: check its name")
 	}
 	if len(deny) > 0 {
-		f := &v1alpha1.ChangeFreeze{ObjectMeta: migrate.Meta(p.Namespace(), name)}
+		f := &v1alpha1.ChangeFreeze{ObjectMeta: convert.Meta(p.Namespace(), name)}
 		f.Spec = v1alpha1.ChangeFreezeSpec{Target: target, FreezePeriod: v1alpha1.FreezePeriod{Windows: deny}, FreezeRules: rules}
 		note(out.Emit(f, p))
 	}
 	if allows {
-		e := out.Emit(&v1alpha1.MaintenanceWindow{ObjectMeta: migrate.Meta(p.Namespace(), name),
+		e := out.Emit(&v1alpha1.MaintenanceWindow{ObjectMeta: convert.Meta(p.Namespace(), name),
 			Spec: v1alpha1.MaintenanceWindowSpec{Target: target, Windows: allow, FreezeRules: rules}}, p)
 		note(e)
 		if denies {

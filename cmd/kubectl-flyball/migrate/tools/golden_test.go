@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/tools"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 )
 
@@ -48,33 +48,33 @@ func checkCase(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := &migrate.Input{Files: true}
+	in := &convert.Input{Files: true}
 	for i, raw := range m.Others {
-		in.Objects = append(in.Objects, migrate.NewObject(raw, filepath.Base(m.Place(i))))
+		in.Objects = append(in.Objects, convert.NewObject(raw, filepath.Base(m.Place(i))))
 	}
 	w, err := files.World(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := migrate.Run(tools.All(), in, w.Lists)
+	out, err := convert.Run(tools.All(), in, w.Lists)
 	if err != nil {
 		t.Fatal(err)
 	}
-	finding, err := migrate.NewFinding(out, tools.All())
+	finding, err := convert.NewFinding(out, tools.All())
 	if err != nil {
 		t.Fatal(err)
 	}
 	printed := text(t, finding)
 	readAgain(t, printed, len(out.Emitted))
 
-	slept := &migrate.Output{}
+	slept := &convert.Output{}
 	for _, tool := range tools.All() {
 		if tool.Sleepers != nil {
 			tool.Sleepers(in, slept)
 		}
 	}
-	handovers := &migrate.Handovers{Left: slept.Left}
-	if handovers.Items, err = migrate.TakeOver(out.Over(w.Lists), slept.Sleepers, now); err != nil {
+	handovers := &convert.Handovers{Left: slept.Left}
+	if handovers.Items, err = convert.TakeOver(out.Over(w.Lists), slept.Sleepers, now); err != nil {
 		t.Fatal(err)
 	}
 	if len(handovers.Items)+len(handovers.Left) > 0 {
@@ -83,10 +83,10 @@ func checkCase(t *testing.T, file string) {
 	golden(t, strings.TrimSuffix(file, ".yaml")+".txt", printed)
 }
 
-func text(t *testing.T, f report.Finding) string {
+func text(t *testing.T, f printer.Finding) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.Print(&b, f, report.Wide, false); err != nil {
+	if err := printer.Print(&b, f, printer.Wide, false); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

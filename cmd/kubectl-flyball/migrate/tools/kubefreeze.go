@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path/rawjson"
 )
@@ -23,22 +23,22 @@ var (
 	kustomization    = schema.GroupKind{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization"}
 	helmRelease      = schema.GroupKind{Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease"}
 
-	frozenKinds = map[string]schema.GroupKind{"Deployment": migrate.Deployment, "StatefulSet": migrate.StatefulSet,
-		"DaemonSet": migrate.DaemonSet, "CronJob": migrate.CronJob}
+	frozenKinds = map[string]schema.GroupKind{"Deployment": convert.Deployment, "StatefulSet": convert.StatefulSet,
+		"DaemonSet": convert.DaemonSet, "CronJob": convert.CronJob}
 	actions = map[string]v1alpha1.Action{
 		"CREATE": v1alpha1.ActionCreate, "DELETE": v1alpha1.ActionDelete, "ROLL_OUT": v1alpha1.ActionRollOut, "SCALE": v1alpha1.ActionScale}
 )
 
-func kubeFreeze() migrate.Tool {
-	return migrate.Tool{
+func kubeFreeze() convert.Tool {
+	return convert.Tool{
 		Name: "kube-freeze", Title: "kube-freeze-operator",
-		Reads:   []migrate.Kind{migrate.Clustered(foreignFreeze), migrate.Clustered(foreignWindow), migrate.Clustered(foreignException)},
-		Marked:  migrate.Namespaced(migrate.CronJob, kustomization, helmRelease, migrate.Application),
+		Reads:   []convert.Kind{convert.Clustered(foreignFreeze), convert.Clustered(foreignWindow), convert.Clustered(foreignException)},
+		Marked:  convert.Namespaced(convert.CronJob, kustomization, helmRelease, convert.Application),
 		Convert: convertFreezes, Sleepers: freezeSleepers,
 	}
 }
 
-func convertFreezes(in *migrate.Input, out *migrate.Output) {
+func convertFreezes(in *convert.Input, out *convert.Output) {
 	for _, f := range in.Of(foreignFreeze) {
 		start, end := instantOf(f.Get("spec.startTime")), instantOf(f.Get("spec.endTime"))
 		if start.IsZero() || end.IsZero() {
@@ -46,8 +46,8 @@ func convertFreezes(in *migrate.Input, out *migrate.Output) {
 			continue
 		}
 		period := v1alpha1.FreezePeriod{Period: v1alpha1.Period{StartTime: start, EndTime: end}}
-		emitFreezes(f, out, func(name string, target v1alpha1.ClusterTargetSelector, rules frozenRules) *migrate.Emitted {
-			return out.Emit(&v1alpha1.ClusterChangeFreeze{ObjectMeta: migrate.Meta("", name),
+		emitFreezes(f, out, func(name string, target v1alpha1.ClusterTargetSelector, rules frozenRules) *convert.Emitted {
+			return out.Emit(&v1alpha1.ClusterChangeFreeze{ObjectMeta: convert.Meta("", name),
 				Spec: v1alpha1.ClusterChangeFreezeSpec{Target: target, FreezePeriod: period, FreezeRules: rules.FreezeRules,
 					Suspend: rules.suspend}}, f)
 		})
@@ -62,8 +62,8 @@ func convertFreezes(in *migrate.Input, out *migrate.Output) {
 			out.Leave(w, "its mode is %q, which is not known", mode)
 			continue
 		}
-		emitFreezes(w, out, func(name string, target v1alpha1.ClusterTargetSelector, rules frozenRules) *migrate.Emitted {
-			return out.Emit(&v1alpha1.ClusterMaintenanceWindow{ObjectMeta: migrate.Meta("", name),
+		emitFreezes(w, out, func(name string, target v1alpha1.ClusterTargetSelector, rules frozenRules) *convert.Emitted {
+			return out.Emit(&v1alpha1.ClusterMaintenanceWindow{ObjectMeta: convert.Meta("", name),
 				Spec: v1alpha1.ClusterMaintenanceWindowSpec{Target: target, Windows: windows, FreezeRules: rules.FreezeRules,
 					Suspend: rules.suspend}}, w)
 		})
@@ -87,25 +87,25 @@ type frozenRules struct {
 }
 
 func suspended(gk schema.GroupKind) []v1alpha1.ClusterFreezeSuspend {
-	return []v1alpha1.ClusterFreezeSuspend{{FreezeSuspend: v1alpha1.FreezeSuspend{KindRef: migrate.Refs(gk)[0]}}}
+	return []v1alpha1.ClusterFreezeSuspend{{FreezeSuspend: v1alpha1.FreezeSuspend{KindRef: convert.Refs(gk)[0]}}}
 }
 
 // emitFreezes adds the counterpart of a freeze or a window, and a further freeze for each kind of GitOps objects that
 // it suspends.
-func emitFreezes(f migrate.Object, out *migrate.Output,
-	emit func(string, v1alpha1.ClusterTargetSelector, frozenRules) *migrate.Emitted) {
+func emitFreezes(f convert.Object, out *convert.Output,
+	emit func(string, v1alpha1.ClusterTargetSelector, frozenRules) *convert.Emitted) {
 	spec := f.Get("spec")
 	target, unknown := freezeTarget(spec.Get("target"))
 	if unknown != "" {
 		out.Leave(f, "%s", unknown)
 		return
 	}
-	rules := frozenRules{FreezeRules: v1alpha1.FreezeRules{TimeZone: migrate.Zone(spec.Get("timezone").Str),
-		Deny: actionsOf(spec.Get("rules.deny")), Message: migrate.Decoded[v1alpha1.FreezeMessage](spec.Get("message"))}}
+	rules := frozenRules{FreezeRules: v1alpha1.FreezeRules{TimeZone: convert.Zone(spec.Get("timezone").Str),
+		Deny: actionsOf(spec.Get("rules.deny")), Message: convert.Decoded[v1alpha1.FreezeMessage](spec.Get("message"))}}
 	own := rules
-	hasCronJobs := slices.Contains(target.Kinds, migrate.Refs(migrate.CronJob)[0])
+	hasCronJobs := slices.Contains(target.Kinds, convert.Refs(convert.CronJob)[0])
 	if spec.Get("behavior.suspendCronJobs").Bool() && hasCronJobs {
-		own.suspend = suspended(migrate.CronJob)
+		own.suspend = suspended(convert.CronJob)
 	}
 	e := emit(f.Name(), target, own)
 	if spec.Get("behavior.suspendCronJobs").Bool() && !hasCronJobs {
@@ -113,19 +113,19 @@ func emitFreezes(f migrate.Object, out *migrate.Output,
 	}
 	noteActions(e, own.Deny, target.Kinds)
 	git := spec.Get("behavior.gitops")
-	providers := migrate.Texts(git.Get("providers"))
+	providers := convert.Texts(git.Get("providers"))
 	if !git.Get("enabled").Bool() {
 		return
 	}
 	more := func(suffix string, part rawjson.Value, selector string, gk schema.GroupKind) {
 		t := v1alpha1.ClusterTargetSelector{NamespaceSelector: orAll(part.Get("namespaceSelector"))}
-		t.Kinds, t.Selector, t.Exclude = migrate.Refs(gk), migrate.Decoded[metav1.LabelSelector](part.Get(selector)), &metav1.LabelSelector{}
+		t.Kinds, t.Selector, t.Exclude = convert.Refs(gk), convert.Decoded[metav1.LabelSelector](part.Get(selector)), &metav1.LabelSelector{}
 		r := rules
 		r.Deny, r.suspend = []v1alpha1.Action{}, suspended(gk)
 		emit(f.Name()+"-"+suffix, t, r).Note("behavior.gitops selects on its own, so it is a freeze of its own, which denies nothing")
 	}
 	if slices.Contains(providers, "argocd") {
-		more("applications", git.Get("argocd"), "applicationSelector", migrate.Application)
+		more("applications", git.Get("argocd"), "applicationSelector", convert.Application)
 	}
 	if slices.Contains(providers, "flux") {
 		more("kustomizations", git.Get("flux"), "kustomizationSelector", kustomization)
@@ -137,11 +137,11 @@ func emitFreezes(f migrate.Object, out *migrate.Output,
 }
 
 // noteActions adds notes about actions that have a different meaning in the tool.
-func noteActions(e *migrate.Emitted, deny []v1alpha1.Action, kinds []v1alpha1.KindRef) {
-	for _, gk := range []schema.GroupKind{migrate.DaemonSet, migrate.CronJob} {
-		if slices.Contains(deny, v1alpha1.ActionRollOut) && slices.Contains(kinds, migrate.Refs(gk)[0]) {
+func noteActions(e *convert.Emitted, deny []v1alpha1.Action, kinds []v1alpha1.KindRef) {
+	for _, gk := range []schema.GroupKind{convert.DaemonSet, convert.CronJob} {
+		if slices.Contains(deny, v1alpha1.ActionRollOut) && slices.Contains(kinds, convert.Refs(gk)[0]) {
 			e.Note("any update of a %s is ROLL_OUT there; here edits of metadata pass%s", gk.Kind,
-				map[bool]string{true: ", and to suspend it is Scale"}[gk == migrate.CronJob])
+				map[bool]string{true: ", and to suspend it is Scale"}[gk == convert.CronJob])
 		}
 	}
 	if slices.Contains(deny, v1alpha1.ActionScale) {
@@ -151,7 +151,7 @@ func noteActions(e *migrate.Emitted, deny []v1alpha1.Action, kinds []v1alpha1.Ki
 }
 
 func orAll(selector rawjson.Value) *metav1.LabelSelector {
-	if s := migrate.Decoded[metav1.LabelSelector](selector); s != nil {
+	if s := convert.Decoded[metav1.LabelSelector](selector); s != nil {
 		return s
 	}
 	return &metav1.LabelSelector{}
@@ -161,13 +161,13 @@ func orAll(selector rawjson.Value) *metav1.LabelSelector {
 // object. The result unknown is the reason if the selection has no counterpart.
 func freezeTarget(target rawjson.Value) (t v1alpha1.ClusterTargetSelector, unknown string) {
 	t.NamespaceSelector = orAll(target.Get("namespaceSelector"))
-	t.Selector, t.Exclude = migrate.Decoded[metav1.LabelSelector](target.Get("objectSelector")), &metav1.LabelSelector{}
-	for _, kind := range migrate.Texts(target.Get("kinds")) {
+	t.Selector, t.Exclude = convert.Decoded[metav1.LabelSelector](target.Get("objectSelector")), &metav1.LabelSelector{}
+	for _, kind := range convert.Texts(target.Get("kinds")) {
 		gk, ok := frozenKinds[kind]
 		if !ok {
 			return t, fmt.Sprintf("target.kinds has %q, which is not known", kind)
 		}
-		t.Kinds = append(t.Kinds, migrate.Refs(gk)...)
+		t.Kinds = append(t.Kinds, convert.Refs(gk)...)
 	}
 	if len(t.Kinds) == 0 {
 		return t, "target.kinds is empty: it selects nothing there, and would select everything here"
@@ -177,7 +177,7 @@ func freezeTarget(target rawjson.Value) (t v1alpha1.ClusterTargetSelector, unkno
 
 func actionsOf(list rawjson.Value) []v1alpha1.Action {
 	var all []v1alpha1.Action
-	for _, text := range migrate.Texts(list) {
+	for _, text := range convert.Texts(list) {
 		if a, ok := actions[text]; ok {
 			all = append(all, a)
 		}
@@ -193,7 +193,7 @@ func instantOf(v rawjson.Value) metav1.Time {
 	return metav1.NewTime(t)
 }
 
-func convertException(x migrate.Object, out *migrate.Output) {
+func convertException(x convert.Object, out *convert.Output) {
 	spec := x.Get("spec")
 	target, unknown := freezeTarget(spec.Get("target"))
 	from, to := instantOf(spec.Get("activeFrom")), instantOf(spec.Get("activeTo"))
@@ -206,10 +206,10 @@ func convertException(x migrate.Object, out *migrate.Output) {
 	}
 	rules := v1alpha1.ExceptionRules{ActiveFrom: from, ActiveTo: to, Allow: actionsOf(spec.Get("allow")), Reason: spec.Get("reason").Str,
 		TicketURL: spec.Get("ticketURL").Str, ApprovedBy: spec.Get("approvedBy").Str,
-		Constraints: migrate.Decoded[v1alpha1.ExceptionConstraints](spec.Get("constraints"))}
-	e := out.Emit(&v1alpha1.ClusterFreezeException{ObjectMeta: migrate.Meta("", x.Name()),
+		Constraints: convert.Decoded[v1alpha1.ExceptionConstraints](spec.Get("constraints"))}
+	e := out.Emit(&v1alpha1.ClusterFreezeException{ObjectMeta: convert.Meta("", x.Name()),
 		Spec: v1alpha1.ClusterFreezeExceptionSpec{Target: target, ExceptionRules: rules}}, x)
-	for _, user := range migrate.Texts(spec.Get("constraints.allowedUsers")) {
+	for _, user := range convert.Texts(spec.Get("constraints.allowedUsers")) {
 		if strings.HasPrefix(user, "system:serviceaccount:kube-system:") {
 			e.Note("%s: controllers of the control plane, autoscalers among them, are not judged here; drop the exception if it is for them only",
 				user)
@@ -218,19 +218,19 @@ func convertException(x migrate.Object, out *migrate.Output) {
 }
 
 // freezeSleepers adds the objects that the tool's annotations mark as suspended.
-func freezeSleepers(in *migrate.Input, out *migrate.Output) {
+func freezeSleepers(in *convert.Input, out *convert.Output) {
 	marks := []string{}
 	for _, key := range []string{"original-suspend", "original-autosync", "managed-by", "managed", "managed-by-policy"} {
-		marks = append(marks, migrate.AnnotationPointer(freezePrefix+key))
+		marks = append(marks, convert.AnnotationPointer(freezePrefix+key))
 	}
-	for _, gk := range []schema.GroupKind{migrate.CronJob, kustomization, helmRelease} {
+	for _, gk := range []schema.GroupKind{convert.CronJob, kustomization, helmRelease} {
 		for _, o := range in.Of(gk) {
-			s := migrate.Sleeper{Object: o, Marks: marks}
+			s := convert.Sleeper{Object: o, Marks: marks}
 			text, ok := o.Annotation(freezePrefix + "original-suspend")
 			suspended := o.Get("spec.suspend").Bool()
 			switch {
 			case ok && text == "false" && suspended:
-				s.Originals = []migrate.Original{{Pointer: "/spec/suspend", Was: "false", Set: "true"}}
+				s.Originals = []convert.Original{{Pointer: "/spec/suspend", Was: "false", Set: "true"}}
 			case ok && text == "true" && !suspended:
 				s.ByHand = append(s.ByHand, "the tool has resumed what its owner had suspended: look whether it is to be suspended")
 			case ok && text != "true" && text != "false":
@@ -240,14 +240,14 @@ func freezeSleepers(in *migrate.Input, out *migrate.Output) {
 			out.Sleepers = append(out.Sleepers, s)
 		}
 	}
-	for _, o := range in.Of(migrate.Application) {
-		s := migrate.Sleeper{Object: o, Marks: marks}
+	for _, o := range in.Of(convert.Application) {
+		s := convert.Sleeper{Object: o, Marks: marks}
 		text, ok := o.Annotation(freezePrefix + "original-autosync")
 		syncing := o.Get("spec.syncPolicy.automated").Exists()
 		switch {
 		case !ok || syncing:
 		case rawjson.Parse(text).IsObject() && rawjson.Valid(text):
-			s.Originals = []migrate.Original{{Pointer: "/spec/syncPolicy/automated", Was: text}}
+			s.Originals = []convert.Original{{Pointer: "/spec/syncPolicy/automated", Was: text}}
 		default:
 			s.ByHand = append(s.ByHand,
 				fmt.Sprintf("the original is %s: there was no automated sync, or a second policy has overwritten the original; look in Git", text))

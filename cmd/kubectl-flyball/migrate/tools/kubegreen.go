@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/path/rawjson"
@@ -18,12 +18,12 @@ import (
 
 var sleepInfo = schema.GroupKind{Group: "kube-green.com", Kind: "SleepInfo"}
 
-func kubeGreen() migrate.Tool {
-	return migrate.Tool{
+func kubeGreen() convert.Tool {
+	return convert.Tool{
 		Name: "kube-green", Title: "kube-green",
-		Reads: migrate.Namespaced(sleepInfo),
-		Marked: migrate.Namespaced(migrate.Secret, migrate.Deployment, migrate.StatefulSet, migrate.CronJob, migrate.ScaledObject,
-			migrate.Postgres, migrate.Autoscaler, migrate.Rollout),
+		Reads: convert.Namespaced(sleepInfo),
+		Marked: convert.Namespaced(convert.Secret, convert.Deployment, convert.StatefulSet, convert.CronJob, convert.ScaledObject,
+			convert.Postgres, convert.Autoscaler, convert.Rollout),
 		Convert: convertSleepInfos, Sleepers: sleepInfoSleepers,
 	}
 }
@@ -37,7 +37,7 @@ type sleepSelection struct {
 	selector *metav1.LabelSelector
 }
 
-func convertSleepInfos(in *migrate.Input, out *migrate.Output) {
+func convertSleepInfos(in *convert.Input, out *convert.Output) {
 	all := in.Of(sleepInfo)
 	for _, s := range all {
 		convertSleepInfo(in, s, out)
@@ -52,7 +52,7 @@ func convertSleepInfos(in *migrate.Input, out *migrate.Output) {
 	out.Step("kubectl delete sleepinfo: its Secret goes along, and it wakes nothing, so this comes last")
 }
 
-func convertSleepInfo(in *migrate.Input, s migrate.Object, out *migrate.Output) {
+func convertSleepInfo(in *convert.Input, s convert.Object, out *convert.Output) {
 	spec := s.Get("spec")
 	down, okDown := hourMinute(spec.Get("sleepAt").Str, spec.Get("weekdays").Str)
 	up, okUp := hourMinute(spec.Get("wakeUpAt").Str, spec.Get("weekdays").Str)
@@ -63,7 +63,7 @@ func convertSleepInfo(in *migrate.Input, s migrate.Object, out *migrate.Output) 
 		out.Leave(s, "sleepAt %q and wakeUpAt %q are no hours and minutes", spec.Get("sleepAt").Str, spec.Get("wakeUpAt").Str)
 		return
 	}
-	rules := v1alpha1.ScheduleRules{TimeZone: migrate.Zone(spec.Get("timeZone").Str), Downscale: down, Upscale: up}
+	rules := v1alpha1.ScheduleRules{TimeZone: convert.Zone(spec.Get("timeZone").Str), Downscale: down, Upscale: up}
 	sel := selectionOf(spec)
 	for _, p := range spec.Get("patches").Array() {
 		convertGreenPatch(in, s, p, &sel, out)
@@ -75,28 +75,28 @@ func convertSleepInfo(in *migrate.Input, s migrate.Object, out *migrate.Output) 
 		return sel.names[gk] != "" || slices.Contains(sel.nothing, gk)
 	})
 	emit := func(name string, kinds []schema.GroupKind, names, exclude []string) {
-		target := v1alpha1.TargetSelector{Kinds: migrate.Refs(kinds...), Names: names, ExcludeNames: exclude, Selector: sel.selector}
-		e := out.Emit(&v1alpha1.Schedule{ObjectMeta: migrate.Meta(s.Namespace(), name),
+		target := v1alpha1.TargetSelector{Kinds: convert.Refs(kinds...), Names: names, ExcludeNames: exclude, Selector: sel.selector}
+		e := out.Emit(&v1alpha1.Schedule{ObjectMeta: convert.Meta(s.Namespace(), name),
 			Spec: v1alpha1.ScheduleSpec{Target: target, ScheduleRules: rules}}, s)
 		if n, ok := sel.counts[kinds[0]]; ok {
 			e.Object.(*v1alpha1.Schedule).Spec.AsleepAs = &v1alpha1.AsleepAs{Replicas: new(n)}
 			e.Note("a smaller count is raised to %d by the patch there, and stays here", n)
 		}
 		e.Note("a transition that comes over 60 s late is missed there, and so are objects after the 500th; not here")
-		migrate.NoteSpringTransitions(e)
+		convert.NoteSpringTransitions(e)
 	}
 	excluded := excludedNames(spec)
 	alike := alikeKinds(rest, excluded.Of, sel.counts)
 	for i, key := range alike.Keys {
 		kinds, name := alike.Of[key], s.Name()
 		if i > 0 {
-			name += "-" + migrate.Slug(kinds[0].Kind)
+			name += "-" + convert.Slug(kinds[0].Kind)
 		}
 		emit(name, kinds, nil, excluded.Of[kinds[0]])
 	}
 	for _, gk := range sel.kinds {
 		if name := sel.names[gk]; name != "" && !slices.Contains(sel.nothing, gk) {
-			emit(s.Name()+"-"+migrate.Slug(gk.Kind), []schema.GroupKind{gk}, []string{name}, excluded.Of[gk])
+			emit(s.Name()+"-"+convert.Slug(gk.Kind), []schema.GroupKind{gk}, []string{name}, excluded.Of[gk])
 		}
 	}
 	for _, gk := range sel.nothing {
@@ -109,7 +109,7 @@ func convertSleepInfo(in *migrate.Input, s migrate.Object, out *migrate.Output) 
 // alikeKinds groups kinds by the settings that a policy has once for all kinds of its target: excludeNames and asleepAs. In
 // the tool, an excludeRef excludes objects of one kind. So kinds that differ need separate policies.
 func alikeKinds(kinds []schema.GroupKind, excluded map[schema.GroupKind][]string, counts map[schema.GroupKind]int64,
-) (alike migrate.Groups[string, schema.GroupKind]) {
+) (alike convert.Groups[string, schema.GroupKind]) {
 	for _, gk := range kinds {
 		key := strings.Join(excluded[gk], " ")
 		if n, ok := counts[gk]; ok {
@@ -127,8 +127,8 @@ func selectionOf(spec rawjson.Value) sleepSelection {
 		field string
 		gk    schema.GroupKind
 		isOn  bool
-	}{{"suspendDeployments", migrate.Deployment, true}, {"suspendStatefulSets", migrate.StatefulSet, true},
-		{"suspendCronJobs", migrate.CronJob, false}} {
+	}{{"suspendDeployments", convert.Deployment, true}, {"suspendStatefulSets", convert.StatefulSet, true},
+		{"suspendCronJobs", convert.CronJob, false}} {
 		if v := spec.Get(k.field); v.Exists() && v.Bool() || !v.Exists() && k.isOn {
 			sel.kinds = append(sel.kinds, k.gk)
 		}
@@ -142,7 +142,7 @@ func selectionOf(spec rawjson.Value) sleepSelection {
 			selector.MatchLabels[key] = value.String()
 		}
 		if name := ref.Get("name").Str; name != "" {
-			gk := migrate.Object{Value: ref}.GroupKind()
+			gk := convert.Object{Value: ref}.GroupKind()
 			if other := sel.names[gk]; other != "" && other != name {
 				sel.nothing = append(sel.nothing, gk)
 			}
@@ -150,7 +150,7 @@ func selectionOf(spec rawjson.Value) sleepSelection {
 		}
 	}
 	for _, ref := range spec.Get("excludeRef").Array() {
-		for _, key := range migrate.SortedKeys(ref.Get("matchLabels")) {
+		for _, key := range convert.SortedKeys(ref.Get("matchLabels")) {
 			selector.MatchExpressions = append(selector.MatchExpressions, metav1.LabelSelectorRequirement{
 				Key: key, Operator: metav1.LabelSelectorOpNotIn, Values: []string{ref.Get("matchLabels").Map()[key].String()}})
 		}
@@ -162,10 +162,10 @@ func selectionOf(spec rawjson.Value) sleepSelection {
 }
 
 // excludedNames returns the names in excludeRef, by kind.
-func excludedNames(spec rawjson.Value) (names migrate.Groups[schema.GroupKind, string]) {
+func excludedNames(spec rawjson.Value) (names convert.Groups[schema.GroupKind, string]) {
 	for _, ref := range spec.Get("excludeRef").Array() {
 		if name := ref.Get("name").Str; name != "" {
-			names.Add(migrate.Object{Value: ref}.GroupKind(), name)
+			names.Add(convert.Object{Value: ref}.GroupKind(), name)
 		}
 	}
 	return names
@@ -187,29 +187,29 @@ func hourMinute(at, weekdays string) (string, bool) {
 }
 
 // sleepInfoSleepers adds the sleeping objects that are recorded in the tool's Secrets.
-func sleepInfoSleepers(in *migrate.Input, out *migrate.Output) {
-	for _, s := range in.Of(migrate.Secret) {
+func sleepInfoSleepers(in *convert.Input, out *convert.Output) {
+	for _, s := range in.Of(convert.Secret) {
 		name, ok := strings.CutPrefix(s.Name(), "sleepinfo-")
 		if !ok || secretText(s, "operation-type") != "SLEEP" {
 			continue
 		}
 		info, _ := in.Find(sleepInfo, s.Namespace(), name)
 		known := map[string]bool{}
-		add := func(gk schema.GroupKind, name string, originals []migrate.Original) {
+		add := func(gk schema.GroupKind, name string, originals []convert.Original) {
 			o, ok := in.Find(gk, s.Namespace(), name)
 			if !ok {
 				out.Leave(s, "it has an original of %s %s, which was not found", gk, name)
 				return
 			}
 			known[o.Ref().String()] = true
-			out.Sleepers = append(out.Sleepers, migrate.Sleeper{Object: o, Originals: originals})
+			out.Sleepers = append(out.Sleepers, convert.Sleeper{Object: o, Originals: originals})
 		}
 		secretOriginals(s, info, add, out)
-		for _, gk := range []schema.GroupKind{migrate.Deployment, migrate.StatefulSet} {
+		for _, gk := range []schema.GroupKind{convert.Deployment, convert.StatefulSet} {
 			for _, o := range in.Of(gk) {
 				_, taken := o.Annotation(v1alpha1.AnnotationLedger)
 				if n := o.Get("spec.replicas"); o.Namespace() == s.Namespace() && n.Exists() && n.Int() == 0 && !taken && !known[o.Ref().String()] {
-					out.Sleepers = append(out.Sleepers, migrate.Sleeper{Object: o,
+					out.Sleepers = append(out.Sleepers, convert.Sleeper{Object: o,
 						Notes: []string{"it is at 0, and there is no original of it: it counts as put to 0 by its owner, and stays so"}})
 				}
 			}
@@ -218,11 +218,11 @@ func sleepInfoSleepers(in *migrate.Input, out *migrate.Output) {
 }
 
 // secretOriginals reads both formats of a Secret: the newer merge patches by kind and name, and the older lists.
-func secretOriginals(s, info migrate.Object, add func(schema.GroupKind, string, []migrate.Original), out *migrate.Output) {
+func secretOriginals(s, info convert.Object, add func(schema.GroupKind, string, []convert.Original), out *convert.Output) {
 	patches := rawjson.Parse(secretText(s, "original-resource-info"))
-	for _, kind := range migrate.SortedKeys(patches) {
+	for _, kind := range convert.SortedKeys(patches) {
 		gk := schema.ParseGroupKind(kind)
-		for _, name := range migrate.SortedKeys(patches.Map()[kind]) {
+		for _, name := range convert.SortedKeys(patches.Map()[kind]) {
 			patch := patches.Map()[kind].Map()[name].String()
 			if !rawjson.Valid(patch) {
 				out.Leave(s, "the original of %s %s cannot be read: %s", kind, name, patch)
@@ -232,18 +232,18 @@ func secretOriginals(s, info migrate.Object, add func(schema.GroupKind, string, 
 		}
 	}
 	for _, d := range rawjson.Parse(secretText(s, "deployment-replicas")).Array() {
-		add(migrate.Deployment, d.Get("name").Str, []migrate.Original{{Pointer: "/spec/replicas", Was: d.Get("replicas").Raw, Set: "0"}})
+		add(convert.Deployment, d.Get("name").Str, []convert.Original{{Pointer: "/spec/replicas", Was: d.Get("replicas").Raw, Set: "0"}})
 	}
 	for _, c := range rawjson.Parse(secretText(s, "cronjobs-info")).Array() {
 		was := c.Get("suspend").Raw
 		if was == "" || was == "null" {
 			was = "false"
 		}
-		add(migrate.CronJob, c.Get("name").Str, []migrate.Original{{Pointer: "/spec/suspend", Was: was, Set: "true"}})
+		add(convert.CronJob, c.Get("name").Str, []convert.Original{{Pointer: "/spec/suspend", Was: was, Set: "true"}})
 	}
 }
 
-func secretText(s migrate.Object, key string) string {
+func secretText(s convert.Object, key string) string {
 	if plain, ok := s.Get("stringData").Map()[key]; ok {
 		return plain.String()
 	}
@@ -255,15 +255,15 @@ func secretText(s migrate.Object, key string) string {
 }
 
 // leaves returns the fields that a merge patch with originals sets. The value null means that the field was absent.
-func leaves(patch rawjson.Value, at string, set map[string]string) []migrate.Original {
-	var all []migrate.Original
-	for _, key := range migrate.SortedKeys(patch) {
+func leaves(patch rawjson.Value, at string, set map[string]string) []convert.Original {
+	var all []convert.Original
+	for _, key := range convert.SortedKeys(patch) {
 		v, pointer := patch.Map()[key], string(path.Pointer(at).Append(key))
 		if v.IsObject() {
 			all = append(all, leaves(v, pointer, set)...)
 			continue
 		}
-		o := migrate.Original{Pointer: pointer, Was: v.Raw}
+		o := convert.Original{Pointer: pointer, Was: v.Raw}
 		if v.Type == rawjson.Null {
 			o.Was = ""
 		}
@@ -278,7 +278,7 @@ func leaves(patch rawjson.Value, at string, set map[string]string) []migrate.Ori
 
 // setBy returns the values that kube-green writes to objects of a kind, by JSON pointer. They come from the SleepInfo's
 // patches for the kind, or from kube-green's defaults if the SleepInfo has no patches for the kind.
-func setBy(info migrate.Object, gk schema.GroupKind) map[string]string {
+func setBy(info convert.Object, gk schema.GroupKind) map[string]string {
 	set := map[string]string{}
 	patched := false
 	for _, p := range info.Get("spec.patches").Array() {
@@ -291,9 +291,9 @@ func setBy(info migrate.Object, gk schema.GroupKind) map[string]string {
 	}
 	switch {
 	case patched:
-	case gk == migrate.Deployment || gk == migrate.StatefulSet:
+	case gk == convert.Deployment || gk == convert.StatefulSet:
 		set["/spec/replicas"] = "0"
-	case gk == migrate.CronJob:
+	case gk == convert.CronJob:
 		set["/spec/suspend"] = "true"
 	}
 	return set

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/timeline"
@@ -21,16 +21,16 @@ var lightsOutSchedule = schema.GroupKind{Group: "lightsout.techsupport.mk", Kind
 // systemNamespaces are the namespaces that several tools never touch.
 var systemNamespaces = []string{"kube-system", "kube-public", "kube-node-lease"}
 
-func lightsOut() migrate.Tool {
-	return migrate.Tool{
+func lightsOut() convert.Tool {
+	return convert.Tool{
 		Name: "lightsout", Title: "LightsOut",
-		Reads:   []migrate.Kind{migrate.Clustered(lightsOutSchedule)},
-		Marked:  migrate.Namespaced(migrate.Deployment, migrate.StatefulSet, migrate.CronJob),
+		Reads:   []convert.Kind{convert.Clustered(lightsOutSchedule)},
+		Marked:  convert.Namespaced(convert.Deployment, convert.StatefulSet, convert.CronJob),
 		Convert: convertLightsOut, Sleepers: lightsOutSleepers,
 	}
 }
 
-func convertLightsOut(in *migrate.Input, out *migrate.Output) {
+func convertLightsOut(in *convert.Input, out *convert.Output) {
 	all := in.Of(lightsOutSchedule)
 	for _, s := range all {
 		spec := s.Get("spec")
@@ -39,9 +39,9 @@ func convertLightsOut(in *migrate.Input, out *migrate.Output) {
 			out.Leave(s, "%s", why)
 			continue
 		}
-		c := &v1alpha1.ClusterSchedule{ObjectMeta: migrate.Meta("", s.Name()), Spec: v1alpha1.ClusterScheduleSpec{Target: target}}
+		c := &v1alpha1.ClusterSchedule{ObjectMeta: convert.Meta("", s.Name()), Spec: v1alpha1.ClusterScheduleSpec{Target: target}}
 		c.Spec.Upscale, c.Spec.Downscale = spec.Get("upscale").Str, spec.Get("downscale").Str
-		c.Spec.TimeZone, c.Spec.Suspend = migrate.Zone(spec.Get("timezone").Str), spec.Get("suspend").Bool()
+		c.Spec.TimeZone, c.Spec.Suspend = convert.Zone(spec.Get("timezone").Str), spec.Get("suspend").Bool()
 		e := out.Emit(c, s)
 		e.Notes = notes
 		var note string
@@ -55,7 +55,7 @@ func convertLightsOut(in *migrate.Input, out *migrate.Output) {
 			e.Note("it is suspended: deleting it there wakes what bears its marks all the same")
 		}
 		noteRivals(e, s, all)
-		migrate.NoteSpringTransitions(e)
+		convert.NoteSpringTransitions(e)
 	}
 	if len(all) == 0 {
 		return
@@ -69,35 +69,35 @@ func convertLightsOut(in *migrate.Input, out *migrate.Output) {
 		names[i] = o.Name()
 	}
 	out.Step("take the finalizers away, which wait for the controller that you have stopped, and delete its objects",
-		migrate.Command("patch", lightsOutSchedule, "", names, `--type=merge -p '{"metadata":{"finalizers":null}}'`),
-		migrate.Command("delete", lightsOutSchedule, "", names, ""))
+		convert.Command("patch", lightsOutSchedule, "", names, `--type=merge -p '{"metadata":{"finalizers":null}}'`),
+		convert.Command("delete", lightsOutSchedule, "", names, ""))
 }
 
 // lightsOutTarget returns the selection of a schedule. If the schedule selects nothing, the result why is the reason.
 func lightsOutTarget(spec rawjson.Value) (t v1alpha1.ClusterTargetSelector, notes []string, why string) {
-	types := migrate.Texts(spec.Get("workloadTypes"))
-	for _, k := range []schema.GroupKind{migrate.Deployment, migrate.StatefulSet, migrate.CronJob} {
+	types := convert.Texts(spec.Get("workloadTypes"))
+	for _, k := range []schema.GroupKind{convert.Deployment, convert.StatefulSet, convert.CronJob} {
 		if len(types) == 0 || slices.Contains(types, k.Kind) {
-			t.Kinds = append(t.Kinds, migrate.Refs(k)...)
+			t.Kinds = append(t.Kinds, convert.Refs(k)...)
 		}
 	}
 	if len(t.Kinds) == 0 {
 		return t, nil, "workloadTypes has no kind that it knows: " + strings.Join(types, ", ")
 	}
-	for _, ns := range migrate.Texts(spec.Get("namespaces")) {
+	for _, ns := range convert.Texts(spec.Get("namespaces")) {
 		if slices.Contains(systemNamespaces, ns) {
 			notes = append(notes, "namespace "+ns+" is left out: it is never reached there, and would be here")
 			continue
 		}
 		t.Namespaces = append(t.Namespaces, ns)
 	}
-	t.NamespaceSelector = migrate.Decoded[metav1.LabelSelector](spec.Get("namespaceSelector"))
-	t.ExcludeNamespaces = migrate.Texts(spec.Get("excludeNamespaces"))
+	t.NamespaceSelector = convert.Decoded[metav1.LabelSelector](spec.Get("namespaceSelector"))
+	t.ExcludeNamespaces = convert.Texts(spec.Get("excludeNamespaces"))
 	if len(t.Namespaces) == 0 && t.NamespaceSelector == nil {
 		return t, nil, "it selects no namespace"
 	}
 	if exclude := spec.Get("excludeLabels"); exclude.IsObject() {
-		if t.Exclude = migrate.Decoded[metav1.LabelSelector](exclude); t.Exclude == nil || len(t.Exclude.MatchLabels)+
+		if t.Exclude = convert.Decoded[metav1.LabelSelector](exclude); t.Exclude == nil || len(t.Exclude.MatchLabels)+
 			len(t.Exclude.MatchExpressions) == 0 {
 			return t, nil, "excludeLabels: {} excludes everything there, so it does nothing; here it would exclude nothing"
 		}
@@ -123,12 +123,12 @@ func lightsOutRate(limit rawjson.Value) (*v1alpha1.RateLimit, string) {
 }
 
 // noteRivals adds a note about other schedules that may select the same objects.
-func noteRivals(e *migrate.Emitted, s migrate.Object, all []migrate.Object) {
+func noteRivals(e *convert.Emitted, s convert.Object, all []convert.Object) {
 	for _, other := range all {
 		if other.Name() == s.Name() {
 			continue
 		}
-		mine, theirs := migrate.Texts(s.Get("spec.namespaces")), migrate.Texts(other.Get("spec.namespaces"))
+		mine, theirs := convert.Texts(s.Get("spec.namespaces")), convert.Texts(other.Get("spec.namespaces"))
 		shared := slices.ContainsFunc(mine, func(ns string) bool { return slices.Contains(theirs, ns) })
 		if shared || s.Get("spec.namespaceSelector").Exists() || other.Get("spec.namespaceSelector").Exists() {
 			e.Note("it may select objects of LightsOutSchedule %s too: there the first one keeps an object, here awake wins", other.Name())
@@ -137,17 +137,17 @@ func noteRivals(e *migrate.Emitted, s migrate.Object, all []migrate.Object) {
 }
 
 // lightsOutSleepers adds the objects that the tool keeps asleep, by their annotations.
-func lightsOutSleepers(in *migrate.Input, out *migrate.Output) {
+func lightsOutSleepers(in *convert.Input, out *convert.Output) {
 	marks := []string{
-		migrate.AnnotationPointer(lightsOutPrefix + "original-replicas"), migrate.AnnotationPointer(lightsOutPrefix + "original-suspend"),
-		migrate.AnnotationPointer(lightsOutPrefix + "managed-by"), migrate.LabelPointer(lightsOutPrefix + "managed-by"),
+		convert.AnnotationPointer(lightsOutPrefix + "original-replicas"), convert.AnnotationPointer(lightsOutPrefix + "original-suspend"),
+		convert.AnnotationPointer(lightsOutPrefix + "managed-by"), convert.LabelPointer(lightsOutPrefix + "managed-by"),
 	}
-	for _, gk := range []schema.GroupKind{migrate.Deployment, migrate.StatefulSet, migrate.CronJob} {
+	for _, gk := range []schema.GroupKind{convert.Deployment, convert.StatefulSet, convert.CronJob} {
 		for _, o := range in.Of(gk) {
-			s := migrate.Sleeper{Object: o, Marks: marks}
+			s := convert.Sleeper{Object: o, Marks: marks}
 			if text, ok := o.Annotation(lightsOutPrefix + "original-replicas"); ok {
-				if n, ok := migrate.Count(text); ok {
-					s.Originals = []migrate.Original{{Pointer: "/spec/replicas", Was: migrate.Number(n), Set: "0"}}
+				if n, ok := convert.Count(text); ok {
+					s.Originals = []convert.Original{{Pointer: "/spec/replicas", Was: convert.Number(n), Set: "0"}}
 				} else {
 					s.Marks, s.ByHand = nil, append(s.ByHand,
 						fmt.Sprintf("the original is %q and no count: set the replicas by hand and take the annotations away", text))
@@ -155,7 +155,7 @@ func lightsOutSleepers(in *migrate.Input, out *migrate.Output) {
 			}
 			switch text, _ := o.Annotation(lightsOutPrefix + "original-suspend"); text {
 			case "lightsout":
-				s.Originals = append(s.Originals, migrate.Original{Pointer: "/spec/suspend", Was: "false", Set: "true"})
+				s.Originals = append(s.Originals, convert.Original{Pointer: "/spec/suspend", Was: "false", Set: "true"})
 			case "", "user": // the object's owner had suspended it before
 			default:
 				s.Marks, s.ByHand = nil, append(s.ByHand,

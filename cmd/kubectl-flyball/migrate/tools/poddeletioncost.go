@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
@@ -20,17 +20,17 @@ const (
 
 var pod = schema.GroupKind{Kind: "Pod"}
 
-func podDeletionCost() migrate.Tool {
-	return migrate.Tool{
+func podDeletionCost() convert.Tool {
+	return convert.Tool{
 		Name: "pod-deletion-cost", Title: "pod-deletion-cost-controller",
-		Reads: migrate.Namespaced(migrate.Deployment), Marked: migrate.Namespaced(pod),
+		Reads: convert.Namespaced(convert.Deployment), Marked: convert.Namespaced(pod),
 		Convert: convertCosts, Sleepers: costMarks,
 	}
 }
 
 // costed returns the Deployments for whose pods the tool sets deletion costs.
-func costed(in *migrate.Input) []migrate.Object {
-	return slices.DeleteFunc(in.Of(migrate.Deployment), func(d migrate.Object) bool {
+func costed(in *convert.Input) []convert.Object {
+	return slices.DeleteFunc(in.Of(convert.Deployment), func(d convert.Object) bool {
 		text, _ := d.Annotation(costPrefix + "enabled")
 		return text != "true"
 	})
@@ -38,9 +38,9 @@ func costed(in *migrate.Input) []migrate.Object {
 
 // convertCosts adds one policy for each namespace and node label. A Deployment may name the label in an annotation, and
 // the policy then selects this annotation. The policy for other Deployments selects Deployments without the annotation.
-func convertCosts(in *migrate.Input, out *migrate.Output) {
+func convertCosts(in *convert.Input, out *convert.Output) {
 	type group struct{ namespace, label string }
-	var members migrate.Groups[group, migrate.Object]
+	var members convert.Groups[group, convert.Object]
 	for _, d := range costed(in) {
 		if kind, ok := d.Annotation(costPrefix + "type"); ok && kind != "zone" && kind != "" {
 			out.Leave(d, "its type is %q, which is not known", kind)
@@ -50,8 +50,8 @@ func convertCosts(in *migrate.Input, out *migrate.Output) {
 		members.Add(group{d.Namespace(), label}, d)
 	}
 	for _, g := range members.Keys {
-		c := &v1alpha1.DeletionCost{ObjectMeta: migrate.Meta(g.namespace, "spread")}
-		c.Spec.Target.Kinds, c.Spec.Algorithm = migrate.Refs(migrate.Deployment), "Spread"
+		c := &v1alpha1.DeletionCost{ObjectMeta: convert.Meta(g.namespace, "spread")}
+		c.Spec.Target.Kinds, c.Spec.Algorithm = convert.Refs(convert.Deployment), "Spread"
 		label := g.label
 		if label == "" {
 			label = defaultZone
@@ -60,7 +60,7 @@ func convertCosts(in *migrate.Input, out *migrate.Output) {
 				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: costPrefix + "spread-by", Operator: metav1.LabelSelectorOpDoesNotExist}},
 			}
 		} else {
-			c.Name = "spread-by-" + migrate.Slug(label)
+			c.Name = "spread-by-" + convert.Slug(label)
 			c.Spec.Target.Annotations = map[string]string{costPrefix + "enabled": "true", costPrefix + "spread-by": label}
 		}
 		c.Spec.SpreadBy = v1alpha1.NodeLabels{label}
@@ -75,7 +75,7 @@ func convertCosts(in *migrate.Input, out *migrate.Output) {
 
 // costMarks adds the deletion costs on pods as marks of the tool. The Deployment of a pod is found by the name of the
 // pod's ReplicaSet, which is the Deployment's name and a hash.
-func costMarks(in *migrate.Input, out *migrate.Output) {
+func costMarks(in *convert.Input, out *convert.Output) {
 	for _, d := range costed(in) {
 		for _, p := range in.Of(pod) {
 			owner := p.Get("metadata.ownerReferences.0")
@@ -83,7 +83,7 @@ func costMarks(in *migrate.Input, out *migrate.Output) {
 			if p.Namespace() != d.Namespace() || owner.Get("kind").Str != "ReplicaSet" || i < 0 || owner.Get("name").Str[:i] != d.Name() {
 				continue
 			}
-			out.Sleepers = append(out.Sleepers, migrate.Sleeper{Object: p, Marks: []string{migrate.AnnotationPointer(podCost)}})
+			out.Sleepers = append(out.Sleepers, convert.Sleeper{Object: p, Marks: []string{convert.AnnotationPointer(podCost)}})
 		}
 	}
 }

@@ -9,8 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/week"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path/rawjson"
 )
@@ -20,11 +19,11 @@ var (
 	smartDays       = map[string]v1alpha1.Day{"M": "Mon", "TU": "Tue", "W": "Wed", "TH": "Thu", "F": "Fri", "SAT": "Sat", "SUN": "Sun"}
 )
 
-func smartHPA() migrate.Tool {
-	return migrate.Tool{Name: "smarthpa", Title: "SmartHPA", Reads: migrate.Namespaced(smartAutoscaler), Convert: convertSmartHPAs}
+func smartHPA() convert.Tool {
+	return convert.Tool{Name: "smarthpa", Title: "SmartHPA", Reads: convert.Namespaced(smartAutoscaler), Convert: convertSmartHPAs}
 }
 
-func convertSmartHPAs(in *migrate.Input, out *migrate.Output) {
+func convertSmartHPAs(in *convert.Input, out *convert.Output) {
 	all := in.Of(smartAutoscaler)
 	for _, s := range all {
 		convertSmartHPA(s, out)
@@ -36,7 +35,7 @@ func convertSmartHPAs(in *migrate.Input, out *migrate.Output) {
 	}
 }
 
-func convertSmartHPA(s migrate.Object, out *migrate.Output) {
+func convertSmartHPA(s convert.Object, out *convert.Output) {
 	spec := s.Get("spec")
 	name, ns := spec.Get("HPAObjectRef.name").Str, cmp.Or(spec.Get("HPAObjectRef.namespace").Str, s.Namespace())
 	if name == "" {
@@ -55,8 +54,8 @@ func convertSmartHPA(s migrate.Object, out *migrate.Output) {
 		return
 	}
 	rules := v1alpha1.TriggerRules{TimeZone: g.zone, Triggers: g.triggers}
-	target := v1alpha1.TargetSelector{Kinds: migrate.Refs(migrate.Autoscaler), Names: []string{name}}
-	e := out.Emit(&v1alpha1.Trigger{ObjectMeta: migrate.Meta(ns, s.Name()), Spec: v1alpha1.TriggerSpec{TriggerRules: rules, Target: target}},
+	target := v1alpha1.TargetSelector{Kinds: convert.Refs(convert.Autoscaler), Names: []string{name}}
+	e := out.Emit(&v1alpha1.Trigger{ObjectMeta: convert.Meta(ns, s.Name()), Spec: v1alpha1.TriggerSpec{TriggerRules: rules, Target: target}},
 		s)
 	e.Notes = slices.Concat(g.notes, g.dead)
 	if len(triggers) > 1 {
@@ -73,7 +72,7 @@ type smartGroup struct {
 	dead     []string
 }
 
-func groupTriggers(s migrate.Object, triggers []rawjson.Value, out *migrate.Output) smartGroup {
+func groupTriggers(s convert.Object, triggers []rawjson.Value, out *convert.Output) smartGroup {
 	var g smartGroup
 	for _, t := range triggers {
 		if why := neverFires(t); why != "" {
@@ -93,7 +92,7 @@ func groupTriggers(s migrate.Object, triggers []rawjson.Value, out *migrate.Outp
 			z = "UTC"
 		}
 		g.zone = cmp.Or(g.zone, z)
-		trigger.Window = week.InZone([]v1alpha1.Window{trigger.Window}, z, g.zone)[0]
+		trigger.Window = convert.InZone([]v1alpha1.Window{trigger.Window}, z, g.zone)[0]
 		g.triggers, g.notes = append(g.triggers, trigger), append(g.notes, more...)
 	}
 	return g
@@ -177,7 +176,7 @@ func smartWindow(t rawjson.Value) (v1alpha1.Window, string) {
 			w.Days = append(w.Days, day)
 		}
 	}
-	w.Days = week.UnlessAll(w.Days)
+	w.Days = convert.UnlessAll(w.Days)
 	from, okFrom := clockWithSeconds(t.Get("startTime").Str)
 	to, okTo := clockWithSeconds(t.Get("endTime").Str)
 	if !okFrom || !okTo {

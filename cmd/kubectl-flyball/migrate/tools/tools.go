@@ -3,13 +3,13 @@
 package tools
 
 import (
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/downscaler"
 )
 
 // All returns the tools, in the order in which their objects are printed.
-func All() []migrate.Tool {
-	return []migrate.Tool{
+func All() []convert.Tool {
+	return []convert.Tool{
 		lightsOut(), downscaler.Tool(), kubeGreen(), kubeFreeze(), smartHPA(), tortoise(), podDeletionCost(), kedaCron(), argoSyncWindows(),
 	}
 }

@@ -5,8 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/week"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path/rawjson"
 )
@@ -22,13 +21,13 @@ func slotsOf(horizontal rawjson.Value) (map[string]*slots, []string) {
 	var zones []string
 	read := func(list rawjson.Value, set func(*slot, int64)) {
 		for _, r := range list.Array() {
-			z := migrate.Zone(r.Get("timezone").Str)
+			z := convert.Zone(r.Get("timezone").Str)
 			if byZone[z] == nil {
 				byZone[z] = &slots{}
 				zones = append(zones, z)
 			}
-			for d := range week.Days {
-				if name := r.Get("weekday").Str; name != "" && !strings.HasPrefix(name, string(week.Days[d])) {
+			for d := range convert.Days {
+				if name := r.Get("weekday").Str; name != "" && !strings.HasPrefix(name, string(convert.Days[d])) {
 					continue
 				}
 				for h := r.Get("from").Int(); h < min(r.Get("to").Int(), 24); h++ {
@@ -48,7 +47,7 @@ func slotsOf(horizontal rawjson.Value) (map[string]*slots, []string) {
 // them. The result hours is the number of joined hours.
 func joined(s *slots) (triggers []v1alpha1.TimeTrigger, hours int) {
 	for _, hours = range []int{1, 2, 3, 4, 6, 8, 12, 24} {
-		if triggers = s.triggers(hours); len(triggers) <= week.MaxWindows {
+		if triggers = s.triggers(hours); len(triggers) <= convert.MaxWindows {
 			break
 		}
 	}
@@ -65,13 +64,13 @@ func (s *slots) triggers(hours int) []v1alpha1.TimeTrigger {
 				to += hours
 			}
 			if at != (slot{}) {
-				all = addSlot(all, week.Days[d], from, to, at)
+				all = addSlot(all, convert.Days[d], from, to, at)
 			}
 			from = to
 		}
 	}
 	for i := range all {
-		all[i].Window.Days = week.UnlessAll(all[i].Window.Days)
+		all[i].Window.Days = convert.UnlessAll(all[i].Window.Days)
 	}
 	return all
 }

@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/override"
 	"flyball.dev/flyball/cmd/kubectl-flyball/pause"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admission/evaluate"
@@ -39,7 +39,7 @@ type Around struct {
 type Action struct {
 	// Command is the kubectl command that does the same.
 	Command string
-	Effect  report.Finding
+	Effect  printer.Finding
 	// Form has the fields of the action. Its instants are absolute, so that the form means the same when it is sent again.
 	Form url.Values
 

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/act"
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -66,7 +66,7 @@ func TestActionsHaveTheCommandOfTheVerb(t *testing.T) {
 			continue
 		}
 		var text strings.Builder
-		if err := report.Print(&text, got.Effect, report.Table, false); err != nil {
+		if err := printer.Print(&text, got.Effect, printer.Table, false); err != nil {
 			t.Fatal(err)
 		}
 		if got.Command != want[0] || !strings.Contains(text.String(), want[1]) {

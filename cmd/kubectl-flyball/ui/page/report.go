@@ -16,7 +16,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/freezes"
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/status"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
@@ -54,7 +54,7 @@ type Saving struct {
 	Worth     savings.Worth `json:"worth,omitzero"`
 }
 
-// Input select the content of a report.
+// Input selects the content of a report.
 type Input struct {
 	// Now is the instant at which the objects were read. From is the beginning of the week, and To is its end.
 	Now, From, To time.Time
@@ -171,7 +171,7 @@ func (r *Report) HTML(out io.Writer) error {
 	return execute(out, "report", v)
 }
 
-// Names implements report.Finding.
+// Names implements printer.Finding.
 func (r *Report) Names() []string {
 	var names []string
 	for i := range r.Week.Groups {
@@ -182,17 +182,17 @@ func (r *Report) Names() []string {
 	return names
 }
 
-// Text implements report.Finding.
-func (r *Report) Text(w *report.Writer) {
+// Text implements printer.Finding.
+func (r *Report) Text(w *printer.Writer) {
 	w.Line("%s, from %s to %s", r.Scope, instant.Text(r.Week.From, r.zone), instant.Text(r.Week.To, r.zone))
 	w.Heading("%s", spanName(r.Week.From, r.Week.To))
 	if r.Week.Empty != "" {
 		w.Line("  %s", r.Week.Empty)
 	}
-	rows := [][]report.Cell{}
+	rows := [][]printer.Cell{}
 	for i := range r.Week.Groups {
 		g := &r.Week.Groups[i]
-		rows = append(rows, report.Row(cmp.Or(g.Namespace, "cluster"), listed(g.Policies), count(len(g.Rows), "target"),
+		rows = append(rows, printer.Row(cmp.Or(g.Namespace, "cluster"), listed(g.Policies), count(len(g.Rows), "target"),
 			nowText(g.Summary, r.At), r.nextText(g.Summary)))
 	}
 	if len(rows) > 0 {
@@ -203,7 +203,7 @@ func (r *Report) Text(w *report.Writer) {
 	for _, s := range append(slices.Clone(r.Savings), Saving{"all", "", r.Week.Totals, r.Worth}) {
 		cells := append([]string{cmp.Or(s.Namespace, "cluster"), s.Policy, fmt.Sprintf("%.1f", s.Totals.ReplicaHoursSaved),
 			fmt.Sprintf("%.1f", s.Totals.CPUHoursSaved), fmt.Sprintf("%.1f", s.Totals.MemoryGiBHoursSaved)}, s.Worth.Cells()...)
-		rows = append(rows, report.Row(cells...))
+		rows = append(rows, printer.Row(cells...))
 	}
 	heads := []string{"NAMESPACE", "POLICY", "REPLICA HOURS", "CPU HOURS", "MEMORY GIB HOURS"}
 	for _, head := range r.rates.Heads() {
@@ -219,7 +219,7 @@ func (r *Report) Text(w *report.Writer) {
 	}
 }
 
-func (r *Report) textProblems(w *report.Writer) {
+func (r *Report) textProblems(w *printer.Writer) {
 	problems, ill := r.Problems(), r.Ill()
 	if len(problems)+len(ill) == 0 {
 		w.Line("  none")

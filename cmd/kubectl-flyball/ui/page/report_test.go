@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/net/html"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -169,7 +169,7 @@ func TestSavingsHaveTheirWorth(t *testing.T) {
 		}
 		text, _ := rendered(t, found)
 		var table bytes.Buffer
-		if err := report.Print(&table, found, report.Table, false); err != nil {
+		if err := printer.Print(&table, found, printer.Table, false); err != nil {
 			t.Fatal(err)
 		}
 		if found.Week.Totals.CPUHoursSaved == 0 {

@@ -14,7 +14,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/act"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
@@ -294,7 +294,7 @@ type acted struct {
 // is done. The parameter back is the address of the page with the form.
 func Act(out io.Writer, a *act.Action, dryRun bool, back string, f Frame) error {
 	var text strings.Builder
-	if err := report.Print(&text, a.Effect, report.Table, false); err != nil {
+	if err := printer.Print(&text, a.Effect, printer.Table, false); err != nil {
 		return err
 	}
 	if !strings.HasPrefix(back, "/target/") && !strings.HasPrefix(back, "/policy/") {

@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/act"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
@@ -263,7 +263,7 @@ func (q request) judge(ctx context.Context, world *source.World, form url.Values
 	all := cani.All(answers, q.zone)
 	v := &page.Verdict{Allowed: all.Allowed, Command: act.Command(target.Namespace, words...), Unseen: world.Unseen.Note()}
 	var text strings.Builder
-	err = report.Print(&text, all, report.Table, false)
+	err = printer.Print(&text, all, printer.Table, false)
 	v.Text = text.String()
 	return v, err
 }

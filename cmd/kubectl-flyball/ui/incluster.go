@@ -1,4 +1,4 @@
-package cli
+package ui
 
 import (
 	"context"
@@ -24,22 +24,26 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/serve"
 	"flyball.dev/flyball/engine/admission/callers"
 	"flyball.dev/flyball/engine/admission/evaluate"
+	"flyball.dev/flyball/engine/savings"
 )
 
-type inClusterVerb struct {
+// InClusterOptions are the flags of ui in-cluster.
+type InClusterOptions struct {
 	*factory.Factory
 	factory.Rates
 	listen            string
 	certFile, keyFile string
 	readOnly          bool
+
+	rates savings.Rates
 }
 
 // requestsOfPerson is the number of requests of one person per second. A burst has ten times as many.
 const requestsOfPerson = 20
 
-func newInCluster(s *factory.Factory) *cobra.Command {
-	v := &inClusterVerb{Factory: s}
-	cmd := &cobra.Command{
+func newInCluster(f *factory.Factory) *cobra.Command {
+	o := &InClusterOptions{Factory: f}
+	cmd := factory.Command(o, &cobra.Command{
 		Use:   "in-cluster",
 		Short: "Serve the pages to many people, each with a token of their own",
 		Long: `Serves the pages of kubectl flyball ui to everybody who has a token of the cluster: from a proxy in the header Authorization, or
@@ -48,28 +52,33 @@ pasted into a form and kept in a cookie. Everything is read and written with thi
 The server itself needs only the right to create tokenreviews.`,
 		Example: "  kubectl flyball ui in-cluster --listen :8443 --tls-cert-file tls.crt --tls-private-key-file tls.key",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },
-	}
-	cmd.Flags().StringVar(&v.listen, "listen", ":8443", "Address to serve on")
-	cmd.Flags().StringVar(&v.certFile, "tls-cert-file", "", "File with the certificate; required")
-	cmd.Flags().StringVar(&v.keyFile, "tls-private-key-file", "", "File with its key; required")
-	v.AddRates(cmd)
-	cmd.Flags().BoolVar(&v.readOnly, "read-only", false, "Offer no action, and refuse all")
+	})
+	cmd.Flags().StringVar(&o.listen, "listen", ":8443", "Address to serve on")
+	cmd.Flags().StringVar(&o.certFile, "tls-cert-file", "", "File with the certificate; required")
+	cmd.Flags().StringVar(&o.keyFile, "tls-private-key-file", "", "File with its key; required")
+	o.AddRates(cmd)
+	cmd.Flags().BoolVar(&o.readOnly, "read-only", false, "Offer no action, and refuse all")
 	return cmd
 }
 
-func (v *inClusterVerb) run(ctx context.Context) error {
+// Complete implements factory.Verb.
+func (o *InClusterOptions) Complete([]string) error { return nil }
+
+// Validate implements factory.Verb.
+func (o *InClusterOptions) Validate() (err error) {
 	switch {
-	case v.Offline():
+	case o.Offline():
 		return errors.New("--offline: the pages for many people need a cluster that knows their tokens")
-	case v.certFile == "" || v.keyFile == "":
+	case o.certFile == "" || o.keyFile == "":
 		return errors.New("give --tls-cert-file and --tls-private-key-file: people send tokens, which nobody else may read")
 	}
-	rates, err := v.ParseRates()
-	if err != nil {
-		return err
-	}
-	own, err := v.RestConfig()
+	o.rates, err = o.ParseRates()
+	return err
+}
+
+// Run serves the pages until the context ends.
+func (o *InClusterOptions) Run(ctx context.Context) error {
+	own, err := o.RestConfig()
 	if err != nil {
 		return err
 	}
@@ -81,29 +90,29 @@ func (v *inClusterVerb) run(ctx context.Context) error {
 		Impersonation: "the pages show and do only things that the token itself may do"})
 	pages := serve.NewInCluster(gate.Admit,
 		func(token, namespace string, user *authenticationv1.UserInfo) (serve.Options, error) {
-			cluster, err := clusterOf(withToken(own, token), v.FlyballNamespace)
+			cluster, err := clusterOf(withToken(own, token), o.FlyballNamespace)
 			if err != nil {
 				return serve.Options{}, err
 			}
-			o := serve.Options{Now: v.Now, Zone: v.Zone, Namespace: namespace, FlyballNamespace: v.FlyballNamespace, Live: true,
-				ClusterName: "This cluster", Manager: factory.FieldManager, Rates: rates,
+			so := serve.Options{Now: o.Now, Zone: o.Zone, Namespace: namespace, FlyballNamespace: o.FlyballNamespace, Live: true,
+				ClusterName: "This cluster", Manager: factory.FieldManager, Rates: o.rates,
 				Load: func(ctx context.Context) (*source.World, error) {
 					return cluster.Load(ctx, source.Query{Namespace: namespace})
 				},
 				User: func(context.Context) (evaluate.User, error) {
 					return evaluate.User{Name: user.Username, Groups: user.Groups}, nil
 				}}
-			if !v.readOnly {
-				o.Cluster = func() (source.Cluster, error) { return cluster, nil }
+			if !o.readOnly {
+				so.Cluster = func() (source.Cluster, error) { return cluster, nil }
 			}
-			return o, nil
-		}, v.Now)
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", v.listen)
+			return so, nil
+		}, o.Now)
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.listen)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
-	_, _ = fmt.Fprintln(v.Out, "https://"+l.Addr().String())
-	return pages.Listen(ctx, l, v.certFile, v.keyFile)
+	_, _ = fmt.Fprintln(o.Out, "https://"+l.Addr().String())
+	return pages.Listen(ctx, l, o.certFile, o.keyFile)
 }
 
 // withToken returns the configuration for the same API server with a token in place of every other credential.

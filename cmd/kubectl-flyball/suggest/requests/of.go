@@ -1,12 +1,10 @@
-package recommend
+package requests
 
 import (
 	"context"
-	"io"
+	"errors"
 	"strings"
 	"time"
-
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/history"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
@@ -27,23 +25,18 @@ type Result struct {
 // Of returns the result for a target, as the verb without other flags than those of the history finds it.
 func Of(ctx context.Context, w *source.World, target source.Target, from history.Flags, now time.Time,
 	zone *time.Location) (*Result, error) {
-	var notes strings.Builder
-	v := &verb{history: from, profile: defaultProfile, given: func(string) bool { return false },
+	r := &Result{}
+	q := &question{history: from, profile: defaultProfile, given: func(string) bool { return false },
 		bounds: simulation.Bounds{Min: defaultMin, Max: defaultMax, PreferredMax: defaultPreferredMax},
-		Env: Env{IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: &notes},
-			Now: func() time.Time { return now }, Zone: &zone,
-			Progress: func() (func(string), func()) { return func(string) {}, func() {} }}}
-	o, err := v.check()
-	if err != nil {
+		now:    func() time.Time { return now }, zone: zone, in: strings.NewReader(""),
+		note:     func(text string) { r.Notes = append(r.Notes, text) },
+		progress: func() (func(string), func()) { return func(string) {}, func() {} }}
+	if err := errors.Join(q.check()...); err != nil {
 		return nil, err
 	}
-	f, samples, err := v.find(ctx, o, w, target)
-	if err != nil {
+	var err error
+	if r.Finding, r.Samples, err = q.find(ctx, w, target); err != nil {
 		return nil, err
-	}
-	r := &Result{Finding: f, Samples: samples}
-	for line := range strings.Lines(notes.String()) {
-		r.Notes = append(r.Notes, strings.TrimPrefix(strings.TrimSpace(line), "note: "))
 	}
 	return r, nil
 }

@@ -1,4 +1,4 @@
-package migrate
+package convert
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 )
 
 // Finding is the printed result: the new objects with their notes, the parts left behind, and the manual steps.
@@ -44,7 +44,7 @@ func NewFinding(out *Output, looked []Tool) (*Finding, error) {
 	return f, nil
 }
 
-// Names implements report.Finding.
+// Names implements printer.Finding.
 func (f *Finding) Names() []string {
 	names := make([]string, len(f.Objects))
 	for i := range f.Objects {
@@ -53,18 +53,18 @@ func (f *Finding) Names() []string {
 	return names
 }
 
-// Text implements report.Finding. It writes YAML that can be applied, with everything else in comments. The steps come
+// Text implements printer.Finding. It writes YAML that can be applied, with everything else in comments. The steps come
 // first, because some of them must be done before the objects are applied.
-func (f *Finding) Text(w *report.Writer) {
+func (f *Finding) Text(w *printer.Writer) {
 	if len(f.Objects)+len(f.Left) == 0 {
-		report.Comment(w, "", "Nothing to migrate: there is nothing of "+strings.Join(f.Looked, ", ")+".")
+		printer.Comment(w, "", "Nothing to migrate: there is nothing of "+strings.Join(f.Looked, ", ")+".")
 		return
 	}
 	for i, s := range f.Steps {
 		if i == 0 {
-			report.Comment(w, "", "To do by hand, in this order:")
+			printer.Comment(w, "", "To do by hand, in this order:")
 		}
-		report.Comment(w, fmt.Sprintf("%d. ", i+1), s.Text)
+		printer.Comment(w, fmt.Sprintf("%d. ", i+1), s.Text)
 		for _, command := range s.Commands {
 			w.Line("#      %s", command)
 		}
@@ -74,9 +74,9 @@ func (f *Finding) Text(w *report.Writer) {
 		if i+len(f.Steps) > 0 {
 			w.Line("---")
 		}
-		report.Comment(w, "", "From "+o.From)
+		printer.Comment(w, "", "From "+o.From)
 		for _, note := range o.Notes {
-			report.Comment(w, "- ", note)
+			printer.Comment(w, "- ", note)
 		}
 		text, err := yaml.Marshal(o.Object)
 		if err != nil { // cannot happen: the object was decoded from JSON
@@ -88,15 +88,15 @@ func (f *Finding) Text(w *report.Writer) {
 		w.Line("---")
 	}
 	if len(f.Left) > 0 {
-		report.Comment(w, "", fmt.Sprintf("Left behind: %d", len(f.Left)))
+		printer.Comment(w, "", fmt.Sprintf("Left behind: %d", len(f.Left)))
 		for _, l := range f.Left {
 			at := l.Object
 			if l.Place != "" {
 				at += " (" + l.Place + ")"
 			}
-			report.Comment(w, "- ", at+": "+l.What)
+			printer.Comment(w, "- ", at+": "+l.What)
 		}
 	} else {
-		report.Comment(w, "", "Nothing is left behind.")
+		printer.Comment(w, "", "Nothing is left behind.")
 	}
 }

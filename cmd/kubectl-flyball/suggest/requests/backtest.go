@@ -1,4 +1,4 @@
-package recommend
+package requests
 
 import (
 	"cmp"
@@ -9,9 +9,9 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/habit"
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
-	"flyball.dev/flyball/cmd/kubectl-flyball/recommend/replay"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/subject"
+	"flyball.dev/flyball/cmd/kubectl-flyball/suggest/requests/replay"
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -180,19 +180,19 @@ func (p Played) text() string {
 }
 
 // backTest writes the outcomes of the back-test for people.
-func (f *Finding) backTest(w *report.Writer) {
+func (f *Finding) backTest(w *printer.Writer) {
 	b := f.BackTest
 	if b == nil {
 		return
 	}
 	w.Heading("Back-test: learnt until %s, tried until %s", b.LearntUntil.In(f.zone).Format(instant.Layout),
 		b.TriedUntil.In(f.zone).Format(instant.Layout))
-	var rows [][]report.Cell
+	var rows [][]printer.Cell
 	for _, r := range []struct {
 		of string
 		p  Played
 	}{{"as it is", b.Own}, {"as recommended then", b.Recommended}, {"best fixed", b.BestFixed}} {
-		rows = append(rows, report.Row(r.of, r.p.text(), fmt.Sprintf("%.1f", r.p.Cores), fmt.Sprintf("%.1f", r.p.ViolationMinutes)))
+		rows = append(rows, printer.Row(r.of, r.p.text(), fmt.Sprintf("%.1f", r.p.Cores), fmt.Sprintf("%.1f", r.p.ViolationMinutes)))
 	}
 	w.Grid("  ", []string{"SETTING", "", "CORES", "VIOLATION MINUTES A WEEK"}, rows)
 	if b.Recommended.Cores >= b.Own.Cores && b.Recommended.ViolationMinutes >= b.Own.ViolationMinutes {

@@ -1,6 +1,6 @@
-// Package report prints the finding of a verb: as text for people, or as JSON, YAML or names for programs. Colours
+// Package printer prints the finding of a verb: as text for people, or as JSON, YAML or names for programs. Colours
 // appear only on request and never move a column.
-package report
+package printer
 
 import (
 	"encoding/json"

@@ -1,4 +1,6 @@
-package cli
+// Package migrate is the verb migrate: it reads the objects of other tools, prints Flyball's objects for them, and takes over their
+// sleeping objects. Package convert has the objects and the ledger, package tools the tools.
+package migrate
 
 import (
 	"context"
@@ -13,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/tools"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/world"
@@ -22,19 +24,23 @@ import (
 // exitLeft is the exit code of migrate if objects are left over.
 const exitLeft = 2
 
-type migrateVerb struct {
+// Options are the flags and arguments of migrate.
+type Options struct {
 	*factory.Factory
 	factory.Manifests
 	takeOver, apply, dryRun bool
-	tools                   []migrate.Tool
+	tools                   []convert.Tool
 	// sleeping is the input for finding objects that another tool has put to sleep. It equals in, except that objects of
 	// the cluster take precedence over objects of files.
-	sleeping *migrate.Input
+	sleeping *convert.Input
+
+	args []string
 }
 
-func newMigrate(s *factory.Factory) *cobra.Command {
-	v := &migrateVerb{Factory: s}
-	cmd := &cobra.Command{
+// New returns the verb migrate.
+func New(f *factory.Factory) *cobra.Command {
+	o := &Options{Factory: f}
+	cmd := factory.Command(o, &cobra.Command{
 		Use:   "migrate [TOOL...]",
 		Short: "Convert the objects of other tools to Flyball's, and take over their sleeping objects",
 		Long: fmt.Sprintf(
@@ -49,123 +55,132 @@ and the tool's marks are removed. Stop the tool first, and apply the printed obj
 alone. Without --apply it is a dry run, which treats the printed policies as applied and lists the objects that would change their
 state. A field that was changed since stays. A second run finds nothing to do.
 
-Exit codes: 0 nothing is left behind, 1 an error, 2 something is left behind, or was not written.`, strings.Join(migrate.Names(tools.All()), ", ")),
+Exit codes: 0 nothing is left behind, 1 an error, 2 something is left behind, or was not written.`,
+			strings.Join(convert.Names(tools.All()), ", ")),
 		Example: "  kubectl flyball migrate -A > flyball.yaml\n  kubectl flyball migrate kube-green --offline manifests/\n  kubectl " +
 			"flyball migrate lightsout -A --take-over\n  kubectl flyball migrate lightsout -A --take-over --apply",
-		ValidArgs: migrate.Names(tools.All()),
-		RunE:      func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
-	}
-	v.AddAllFlag(cmd)
-	v.AddFilenames(cmd, "Manifests of the tools' objects, instead of those in the cluster; - is standard input")
-	cmd.Flags().BoolVar(&v.takeOver, "take-over", false, "Move what the tools keep of sleeping workloads into the ledger; a dry run")
-	cmd.Flags().BoolVar(&v.apply, "apply", false, "With --take-over: write it")
-	cmd.Flags().BoolVar(&v.dryRun, "dry-run", false, "With --take-over: write nothing, which is the default")
+		ValidArgs: convert.Names(tools.All()),
+	})
+	o.AddAllFlag(cmd)
+	o.AddFilenames(cmd, "Manifests of the tools' objects, instead of those in the cluster; - is standard input")
+	cmd.Flags().BoolVar(&o.takeOver, "take-over", false, "Move what the tools keep of sleeping workloads into the ledger; a dry run")
+	cmd.Flags().BoolVar(&o.apply, "apply", false, "With --take-over: write it")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "With --take-over: write nothing, which is the default")
 	return cmd
 }
 
-func (v *migrateVerb) run(ctx context.Context, args []string) error {
-	var err error
+// Complete implements factory.Verb.
+func (o *Options) Complete(args []string) error {
+	o.args = args
+	return nil
+}
+
+// Validate implements factory.Verb.
+func (o *Options) Validate() (err error) {
 	switch {
-	case v.apply && !v.takeOver:
+	case o.apply && !o.takeOver:
 		return errors.New("--apply goes with --take-over; without it, apply the printed objects with kubectl apply -f -")
-	case v.apply && v.dryRun:
+	case o.apply && o.dryRun:
 		return errors.New("--apply writes and --dry-run does not: give one of them")
-	case v.apply && v.Offline():
+	case o.apply && o.Offline():
 		return errors.New("--apply writes to a cluster: leave --offline away")
 	}
-	if v.tools, err = migrate.Pick(tools.All(), args); err != nil {
-		return err
-	}
-	in, lists, err := v.read(ctx)
+	o.tools, err = convert.Pick(tools.All(), o.args)
+	return err
+}
+
+// Run prints the objects, or takes over.
+func (o *Options) Run(ctx context.Context) error {
+	in, lists, err := o.read(ctx)
 	if err != nil {
 		return err
 	}
-	out, err := migrate.Run(v.tools, in, lists)
+	out, err := convert.Run(o.tools, in, lists)
 	if err != nil {
 		return err
 	}
-	if v.takeOver {
-		return v.runTakeOver(ctx, lists, out)
+	if o.takeOver {
+		return o.runTakeOver(ctx, lists, out)
 	}
-	finding, err := migrate.NewFinding(out, v.tools)
+	finding, err := convert.NewFinding(out, o.tools)
 	if err != nil {
 		return err
 	}
-	return factory.Answer(v.PrintManifests(finding), len(finding.Left) > 0, exitLeft)
+	return factory.Answer(o.PrintManifests(finding), len(finding.Left) > 0, exitLeft)
 }
 
 // read returns the input of the tools, and the world that receives their objects. Without a take-over, only the
 // adapters of this world are used.
-func (v *migrateVerb) read(ctx context.Context) (*migrate.Input, world.Lists, error) {
-	namespace := v.Namespace()
-	files := slices.Concat(v.Paths, v.World)
-	in := &migrate.Input{Files: len(files) > 0}
+func (o *Options) read(ctx context.Context) (*convert.Input, world.Lists, error) {
+	namespace := o.Namespace()
+	files := slices.Concat(o.Paths, o.World)
+	in := &convert.Input{Files: len(files) > 0}
 	var m *source.Manifests
 	if in.Files {
 		var err error
-		if m, err = v.Files(files, namespace).Read(); err != nil {
+		if m, err = o.Files(files, namespace).Read(); err != nil {
 			return nil, world.Lists{}, err
 		}
-		in.Objects = v.objectsOf(m, namespace)
+		in.Objects = o.objectsOf(m, namespace)
 	}
-	if v.Offline() {
-		w, err := v.Files(files, namespace).World(m)
+	if o.Offline() {
+		w, err := o.Files(files, namespace).World(m)
 		if err != nil {
 			return nil, world.Lists{}, err
 		}
-		v.sleeping = in
+		o.sleeping = in
 		return in, w.Lists, nil
 	}
-	return v.readCluster(ctx, in, v.Within())
+	return o.readCluster(ctx, in, o.Within())
 }
 
 // objectsOf returns the objects of files, each with its namespace.
-func (v *migrateVerb) objectsOf(m *source.Manifests, namespace string) []migrate.Object {
+func (o *Options) objectsOf(m *source.Manifests, namespace string) []convert.Object {
 	outside := map[schema.GroupKind]bool{{Kind: "Namespace"}: true}
-	for _, k := range migrate.Kinds(v.tools, true) {
+	for _, k := range convert.Kinds(o.tools, true) {
 		outside[k.GroupKind] = k.Cluster
 	}
-	var all []migrate.Object
+	var all []convert.Object
 	for i, raw := range m.Others {
-		o := migrate.NewObject(raw, m.Place(i))
+		obj := convert.NewObject(raw, m.Place(i))
 		u := &unstructured.Unstructured{}
-		if o.Namespace() == "" && !outside[o.GroupKind()] && u.UnmarshalJSON(raw) == nil {
+		if obj.Namespace() == "" && !outside[obj.GroupKind()] && u.UnmarshalJSON(raw) == nil {
 			u.SetNamespace(namespace)
 			if placed, err := u.MarshalJSON(); err == nil {
-				o = migrate.NewObject(placed, m.Place(i))
+				obj = convert.NewObject(placed, m.Place(i))
 			}
 		}
-		all = append(all, o)
+		all = append(all, obj)
 	}
 	return all
 }
 
 // readCluster reads the tools' objects from the cluster, unless they come from files. For a take-over it also reads the world.
-func (v *migrateVerb) readCluster(ctx context.Context, in *migrate.Input, namespace string) (*migrate.Input, world.Lists, error) {
-	cluster, err := v.Cluster()
+func (o *Options) readCluster(ctx context.Context, in *convert.Input, namespace string) (*convert.Input, world.Lists, error) {
+	cluster, err := o.Cluster()
 	if err != nil {
 		return nil, world.Lists{}, err
 	}
-	p := v.StartProgress()
+	p := o.StartProgress()
 	defer p.Done()
 	cluster.Progress = func(what string) { p.Doing("reading " + what) }
-	lists, err := v.lists(ctx, cluster, namespace)
+	lists, err := o.lists(ctx, cluster, namespace)
 	if err != nil {
 		return nil, lists, err
 	}
-	v.sleeping = &migrate.Input{}
+	o.sleeping = &convert.Input{}
 	loaded := map[schema.GroupKind]bool{}
-	if v.takeOver {
+	if o.takeOver {
 		for _, a := range lists.Adapters {
 			loaded[schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}] = true
 		}
 		for _, raw := range lists.Objects {
-			v.sleeping.Objects = append(v.sleeping.Objects, migrate.NewObject(raw, ""))
+			o.sleeping.Objects = append(o.sleeping.Objects, convert.NewObject(raw, ""))
 		}
 	}
 	var kinds []schema.GroupKind
-	for _, k := range migrate.Kinds(v.tools, v.takeOver) {
-		if !loaded[k.GroupKind] && (!in.Files || v.takeOver) {
+	for _, k := range convert.Kinds(o.tools, o.takeOver) {
+		if !loaded[k.GroupKind] && (!in.Files || o.takeOver) {
 			kinds = append(kinds, k.GroupKind)
 		}
 	}
@@ -174,19 +189,19 @@ func (v *migrateVerb) readCluster(ctx context.Context, in *migrate.Input, namesp
 		return nil, lists, err
 	}
 	for _, raw := range raws {
-		v.sleeping.Objects = append(v.sleeping.Objects, migrate.NewObject(raw, ""))
+		o.sleeping.Objects = append(o.sleeping.Objects, convert.NewObject(raw, ""))
 	}
 	if !in.Files {
-		in = v.sleeping
+		in = o.sleeping
 	}
 	return in, lists, nil
 }
 
 // lists returns the world of the cluster for a take-over. Without a take-over it returns a world with only the
 // library's adapters.
-func (v *migrateVerb) lists(ctx context.Context, cluster source.Cluster, namespace string) (world.Lists, error) {
-	if !v.takeOver {
-		w, err := v.Files(nil, namespace).World(&source.Manifests{})
+func (o *Options) lists(ctx context.Context, cluster source.Cluster, namespace string) (world.Lists, error) {
+	if !o.takeOver {
+		w, err := o.Files(nil, namespace).World(&source.Manifests{})
 		if err != nil {
 			return world.Lists{}, err
 		}
@@ -196,47 +211,47 @@ func (v *migrateVerb) lists(ctx context.Context, cluster source.Cluster, namespa
 	if err != nil {
 		return world.Lists{}, err
 	}
-	v.ShowNotes(w)
+	o.ShowNotes(w)
 	return w.Lists, nil
 }
 
 // runTakeOver moves originals into the ledger. A dry run treats the printed policies as applied.
-func (v *migrateVerb) runTakeOver(ctx context.Context, lists world.Lists, out *migrate.Output) error {
-	found := &migrate.Handovers{DryRun: !v.apply}
-	slept := &migrate.Output{}
-	for i := range v.tools {
-		if v.tools[i].Sleepers != nil {
-			v.tools[i].Sleepers(v.sleeping, slept)
+func (o *Options) runTakeOver(ctx context.Context, lists world.Lists, out *convert.Output) error {
+	found := &convert.Handovers{DryRun: !o.apply}
+	slept := &convert.Output{}
+	for i := range o.tools {
+		if o.tools[i].Sleepers != nil {
+			o.tools[i].Sleepers(o.sleeping, slept)
 		}
 	}
 	found.Left = slept.Left
-	if !v.apply {
+	if !o.apply {
 		found.Unapplied = unapplied(out, lists)
 		lists = out.Over(lists)
 	}
 	var err error
-	if found.Items, err = migrate.TakeOver(lists, slept.Sleepers, v.Now()); err != nil {
+	if found.Items, err = convert.TakeOver(lists, slept.Sleepers, o.Now()); err != nil {
 		return err
 	}
-	if !v.apply {
-		if found.Changes, err = migrate.StateChanges(lists, found.Items, printedPolicies(out), v.Now()); err != nil {
+	if !o.apply {
+		if found.Changes, err = convert.StateChanges(lists, found.Items, printedPolicies(out), o.Now()); err != nil {
 			return err
 		}
 	}
-	if v.apply {
-		if err := nameUnapplied(out, lists, slept.Sleepers, found.Items, v.Now()); err != nil {
+	if o.apply {
+		if err := nameUnapplied(out, lists, slept.Sleepers, found.Items, o.Now()); err != nil {
 			return err
 		}
-		cluster, err := v.Cluster()
+		cluster, err := o.Cluster()
 		if err != nil {
 			return err
 		}
-		p := v.StartProgress()
+		p := o.StartProgress()
 		err = handOver(ctx, cluster, lists, found.Items, func(target string) { p.Doing("writing " + target) })
 		p.Done()
 		if err != nil {
 			return err
 		}
 	}
-	return factory.Answer(v.Print(found), found.LeavesSomething(), exitLeft)
+	return factory.Answer(o.Print(found), found.LeavesSomething(), exitLeft)
 }

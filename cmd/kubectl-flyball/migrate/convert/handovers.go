@@ -1,11 +1,11 @@
-package migrate
+package convert
 
 import (
 	"encoding/json"
 	"slices"
 	"strings"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 )
 
 // Handovers are the writes of a take-over, planned or made.
@@ -30,7 +30,7 @@ func (h *Handovers) LeavesSomething() bool {
 	})
 }
 
-// Names implements report.Finding.
+// Names implements printer.Finding.
 func (h *Handovers) Names() []string {
 	names := make([]string, len(h.Items))
 	for i, item := range h.Items {
@@ -39,8 +39,8 @@ func (h *Handovers) Names() []string {
 	return names
 }
 
-// Text implements report.Finding.
-func (h *Handovers) Text(w *report.Writer) {
+// Text implements printer.Finding.
+func (h *Handovers) Text(w *printer.Writer) {
 	for _, name := range h.Unapplied {
 		w.Line("not applied yet, and taken for applied: %s", name)
 	}
@@ -59,7 +59,7 @@ func (h *Handovers) Text(w *report.Writer) {
 	}
 }
 
-func (h *Handovers) dryRun(w *report.Writer) {
+func (h *Handovers) dryRun(w *printer.Writer) {
 	w.Line("")
 	if len(h.Changes) == 0 {
 		w.Line("No object changes its state.")
@@ -67,17 +67,17 @@ func (h *Handovers) dryRun(w *report.Writer) {
 		w.Line("Once the policies are applied and this is written, these objects change their state:")
 	}
 	for _, c := range h.Changes {
-		w.Line("  %s: %s, because of %s", c.Target, w.Styled(c.What, report.Warn), c.By)
+		w.Line("  %s: %s, because of %s", c.Target, w.Styled(c.What, printer.Warn), c.By)
 	}
 	w.Line("This was a dry run: nothing was written. --apply writes it.")
 }
 
-func (h *Handovers) item(w *report.Writer, item *Handover) {
+func (h *Handovers) item(w *printer.Writer, item *Handover) {
 	switch {
 	case item.Error != "":
-		w.Line("%s: %s", item.Target, w.Styled("not written: "+item.Error, report.Bad))
+		w.Line("%s: %s", item.Target, w.Styled("not written: "+item.Error, printer.Bad))
 	case item.Left != "":
-		w.Line("%s: %s", item.Target, w.Styled("left as it is: "+item.Left, report.Warn))
+		w.Line("%s: %s", item.Target, w.Styled("left as it is: "+item.Left, printer.Warn))
 	case item.Patch == nil:
 		w.Line("%s: nothing to write", item.Target)
 	case item.By == "":
@@ -95,7 +95,7 @@ func (h *Handovers) item(w *report.Writer, item *Handover) {
 		w.Line("  out: %s", m)
 	}
 	for _, n := range item.ByHand {
-		w.Line("  by hand: %s", w.Styled(n, report.Warn))
+		w.Line("  by hand: %s", w.Styled(n, printer.Warn))
 	}
 	for _, n := range item.Notes {
 		w.Line("  note: %s", n)

@@ -1,4 +1,5 @@
-package cli
+// Package ui is the verb ui: the pages for one person in the browser, and ui in-cluster for many people.
+package ui
 
 import (
 	"context"
@@ -13,27 +14,32 @@ import (
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
+	"flyball.dev/flyball/engine/savings"
 
 	"github.com/spf13/cobra"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/history"
-	"flyball.dev/flyball/cmd/kubectl-flyball/recommend"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/cmd/kubectl-flyball/suggest/requests"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/serve"
 )
 
-type uiVerb struct {
+// Options are the flags of ui.
+type Options struct {
 	*factory.Factory
 	factory.Rates
 	history   history.Flags
 	port      uint16
 	noBrowser bool
 	readOnly  bool
+
+	rates savings.Rates
 }
 
-func newUI(s *factory.Factory) *cobra.Command {
-	v := &uiVerb{Factory: s}
-	cmd := &cobra.Command{
+// New returns the verb ui.
+func New(f *factory.Factory) *cobra.Command {
+	o := &Options{Factory: f}
+	cmd := factory.Command(o, &cobra.Command{
 		Use:   "ui",
 		Short: "Show the week, policies, freezes, savings, tuning and health as pages in the browser",
 		Long: "Starts a server on this machine's loopback address and opens the browser. Pages show the week of " +
@@ -44,74 +50,73 @@ With --prometheus or --usage, the page Tuning recommends requests for a target. 
 The server reads and writes with your rights and names those that are missing. It lets one browser in: the printed address works once.`,
 		Example: "  kubectl flyball ui -A\n  kubectl flyball ui -n shop --read-only\n  kubectl flyball ui --offline manifests/ --no-browser",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },
-	}
-	v.AddAllFlag(cmd)
-	cmd.Flags().Uint16Var(&v.port, "port", 0, "Port of the loopback address; 0 takes a free one")
-	cmd.Flags().BoolVar(&v.noBrowser, "no-browser", false, "Print the address, and open no browser")
-	v.AddRates(cmd)
-	v.history.Add(cmd, "5m")
+	})
+	o.AddAllFlag(cmd)
+	cmd.Flags().Uint16Var(&o.port, "port", 0, "Port of the loopback address; 0 takes a free one")
+	cmd.Flags().BoolVar(&o.noBrowser, "no-browser", false, "Print the address, and open no browser")
+	o.AddRates(cmd)
+	o.history.Add(cmd, "5m")
 	_ = cmd.Flags().MarkHidden("pods") // of one target only
-	cmd.Flags().BoolVar(&v.readOnly, "read-only", false, "Offer no action, and refuse all")
-	cmd.AddCommand(newInCluster(s))
+	cmd.Flags().BoolVar(&o.readOnly, "read-only", false, "Offer no action, and refuse all")
+	cmd.AddCommand(newInCluster(f))
 	return cmd
 }
 
-func (v *uiVerb) run(ctx context.Context) error {
-	rates, err := v.ParseRates()
-	if err != nil {
-		return err
+// Complete implements factory.Verb.
+func (o *Options) Complete([]string) (err error) {
+	o.rates, err = o.ParseRates()
+	return err
+}
+
+// Validate implements factory.Verb.
+func (o *Options) Validate() error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	o.history.Check(fault)
+	if slices.Contains(o.history.Files, "-") {
+		fault("--usage: standard input can be read only once, and a page is opened often: give a file")
 	}
-	if err := v.checkHistory(); err != nil {
-		return err
-	}
-	namespace := v.Within()
+	return errors.Join(faults...)
+}
+
+// Run serves the pages until the context ends.
+func (o *Options) Run(ctx context.Context) error {
+	namespace := o.Within()
 	load := func(ctx context.Context) (*source.World, error) {
-		return v.Read(ctx, source.Query{Namespace: namespace})
+		return o.Read(ctx, source.Query{Namespace: namespace})
 	}
-	if _, err := v.Load(ctx, source.Query{Namespace: namespace}); err != nil {
+	if _, err := o.Load(ctx, source.Query{Namespace: namespace}); err != nil {
 		return err // a faulty world is an error before a browser opens
 	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(v.port))))
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(o.port))))
 	if err != nil {
 		return fmt.Errorf("listen on the loopback address: %w; choose another --port", err)
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	o := serve.Options{Load: load, User: v.User, Now: v.Now, Zone: v.Zone, Namespace: namespace, FlyballNamespace: v.FlyballNamespace,
-		Live: !v.Offline(), Manager: factory.FieldManager, Rates: rates, ClusterName: v.ClusterName()}
-	if !v.Offline() && !v.readOnly {
-		o.Cluster = v.Cluster
+	so := serve.Options{Load: load, User: o.User, Now: o.Now, Zone: o.Zone, Namespace: namespace, FlyballNamespace: o.FlyballNamespace,
+		Live: !o.Offline(), Manager: factory.FieldManager, Rates: o.rates, ClusterName: o.ClusterName()}
+	if !o.Offline() && !o.readOnly {
+		so.Cluster = o.Cluster
 	}
-	if v.hasHistory() {
-		o.Recommend = func(ctx context.Context, w *source.World, target source.Target, zone *time.Location) (*recommend.Result, error) {
-			return recommend.Of(ctx, w, target, v.history, v.Now(), zone)
+	if o.hasHistory() {
+		so.Recommend = func(ctx context.Context, w *source.World, target source.Target, zone *time.Location) (*requests.Result, error) {
+			return requests.Of(ctx, w, target, o.history, o.Now(), zone)
 		}
 	}
-	server := serve.New(port, o)
+	server := serve.New(port, so)
 	address := server.Address()
-	_, _ = fmt.Fprintln(v.Out, address)
-	if !v.noBrowser {
+	_, _ = fmt.Fprintln(o.Out, address)
+	if !o.noBrowser {
 		done, err := openBrowser(ctx, address)
 		if err != nil {
-			_, _ = fmt.Fprintln(v.ErrOut, "note: open the address yourself, because no browser could be started:", err)
+			_, _ = fmt.Fprintln(o.ErrOut, "note: open the address yourself, because no browser could be started:", err)
 		}
 		defer done()
 	}
 	return server.Serve(ctx, l)
 }
 
-func (v *uiVerb) hasHistory() bool { return len(v.history.Files) > 0 || v.history.Prometheus != "" }
-
-// checkHistory returns the faults of the flags for the history of usage.
-func (v *uiVerb) checkHistory() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	v.history.Check(fault)
-	if slices.Contains(v.history.Files, "-") {
-		fault("--usage: standard input can be read only once, and a page is opened often: give a file")
-	}
-	return errors.Join(faults...)
-}
+func (o *Options) hasHistory() bool { return len(o.history.Files) > 0 || o.history.Prometheus != "" }
 
 // openBrowser opens an address in a browser. It passes the address in a file that only this user can read, because
 // every user of the machine can read the arguments of a process.

@@ -1,5 +1,4 @@
-// Package week converts days, times and crons of other tools to windows of a week.
-package week
+package convert
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package recommend
+package requests
 
 import (
 	"cmp"
@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
-	"flyball.dev/flyball/cmd/kubectl-flyball/recommend/replay"
-	"flyball.dev/flyball/cmd/kubectl-flyball/report"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/subject"
+	"flyball.dev/flyball/cmd/kubectl-flyball/suggest/requests/replay"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
 
@@ -178,11 +178,11 @@ func (f *Finding) TooLittle() bool {
 	return f.Phase == string(tune.Initializing) || f.Phase == string(tune.GatheringData)
 }
 
-// Names implements report.Finding.
+// Names implements printer.Finding.
 func (f *Finding) Names() []string { return []string{f.Target} }
 
-// Text implements report.Finding.
-func (f *Finding) Text(w *report.Writer) {
+// Text implements printer.Finding.
+func (f *Finding) Text(w *printer.Writer) {
 	w.Heading("%s at %s, profile %s", f.Target, f.At.Format(instant.Layout), f.Profile)
 	switch {
 	case f.Autoscaler == nil:
@@ -218,7 +218,7 @@ func (f *Finding) Text(w *report.Writer) {
 	}
 }
 
-func because(w *report.Writer, of string, reasons []string) {
+func because(w *printer.Writer, of string, reasons []string) {
 	w.Line("  %s", of)
 	for _, why := range reasons {
 		w.Line("    %s", why)
@@ -226,17 +226,17 @@ func because(w *report.Writer, of string, reasons []string) {
 }
 
 // rows returns the rows of the table: each number with its present value.
-func (f *Finding) rows() [][]report.Cell {
-	var rows [][]report.Cell
+func (f *Finding) rows() [][]printer.Cell {
+	var rows [][]printer.Cell
 	for _, l := range f.Lines() {
-		style := report.Plain
+		style := printer.Plain
 		if l.Recommended != l.Now {
-			style = report.Bold
+			style = printer.Bold
 		}
 		if l.Of == "minimum" {
 			l.Of = "minimum now"
 		}
-		rows = append(rows, []report.Cell{{Text: l.Of}, {Text: cmp.Or(l.Now, "-")}, {Text: cmp.Or(l.Recommended, "-"), Style: style}})
+		rows = append(rows, []printer.Cell{{Text: l.Of}, {Text: cmp.Or(l.Now, "-")}, {Text: cmp.Or(l.Recommended, "-"), Style: style}})
 	}
 	return rows
 }
@@ -254,7 +254,7 @@ func (n *Number) line(of, unit string) Line {
 const hoursPerRow = 12
 
 // hours writes the recommended minima of the next day.
-func (f *Finding) hours(w *report.Writer) {
+func (f *Finding) hours(w *printer.Writer) {
 	if len(f.Hours) == 0 {
 		return
 	}
