@@ -27,8 +27,7 @@ The command proposes nothing, with the reason in the error, for fewer than 21 wh
 `
 
 const longSchedule = `Proposes a Schedule that puts a workload to sleep in its unused hours: without a minute above --idle-below on all
-teaching days, two of them at least. Consecutive hours are a window, which ends --lead before the first use. With --idle, sleep without
-use takes the place of windows: the output has the part of the history asleep, and the number of wake-ups by use.` + ending
+teaching days, two of them at least. Consecutive hours are a window, which ends --lead before the first use.` + ending
 
 const longTrigger = `Proposes a Trigger that sets the bounds of an autoscaler by the hour, for weekdays and for the weekend. The minimum of an hour serves
 the peak of that hour on half of the teaching days, at the autoscaler's target utilisation. The maximum is the autoscaler's own, or
