@@ -90,7 +90,7 @@ func TestParseLedgerErrors(t *testing.T) {
 		`{"/spec":{"by":1}}`:        "read the ledger annotation: /spec: 1 is not a string",
 		`{"/spec":{"since":"x"}}`:   "read the ledger annotation: /spec: ",
 		`{"/spec":{"pending":"x"}}`: "read the ledger annotation: /spec: ",
-		`{"/spec":{}} {}`:           "read the ledger annotation: it is not JSON",
+		`{"/spec":{}} {}`:           "read the ledger annotation: invalid character '{' after top-level value",
 	} {
 		if l, of, err := ParseLedger(text); err == nil || !strings.HasPrefix(err.Error(), want) || l != nil || of != (Origin{}) {
 			t.Errorf("%q: got %v of %q, %v", text, l, of, err)

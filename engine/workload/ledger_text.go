@@ -125,7 +125,7 @@ func (w *memberWriter) entry(e *Entry) {
 // names an unreadable key.
 func ParseLedger(text string) (l Ledger, on Origin, err error) {
 	if !json.Valid([]byte(text)) {
-		return nil, Origin{}, errors.New("read the ledger annotation: it is not JSON")
+		return nil, Origin{}, fmt.Errorf("read the ledger annotation: %w", json.Unmarshal([]byte(text), new(json.RawMessage)))
 	}
 	l = Ledger{}
 	if root := rawjson.Parse(text); root.IsObject() {
