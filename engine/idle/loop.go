@@ -192,7 +192,7 @@ func (l *Monitor) watch(id workload.Policy, rule *demand.Rule) (*watcher, fault)
 	case err != nil:
 		return nil, fault{"DemandFailed", err.Error()}
 	}
-	return &watcher{Monitor: l, id: id, rule: rule, query: query, server: l.opts.Servers.Of(rule)}, fault{}
+	return &watcher{Monitor: l, id: id, rule: rule, query: query, server: l.opts.Of(rule)}, fault{}
 }
 
 // Once asks once for the present demand of all policies, and for its history if needed. It returns the messages of faults.

@@ -1,4 +1,4 @@
-// Package draft helps to write Adapters. It drafts an Adapter from a CustomResourceDefinition: it finds counts,
+// Package adapter is the verb that helps to write Adapters. It drafts an Adapter from a CustomResourceDefinition: it finds counts,
 // switches, bounds and pods by their usual field names, explains each guess, and lists the missing parts. It also
 // checks an adapter, tries it on an object in memory, and lists the rights it needs.
 package adapter

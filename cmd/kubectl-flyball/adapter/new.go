@@ -65,7 +65,7 @@ func (o *NewOptions) Run(ctx context.Context) error {
 
 // definitions returns the CustomResourceDefinitions of files or of the cluster.
 func (o *NewOptions) definitions(ctx context.Context) ([][]byte, error) {
-	if files := append(o.Paths, o.World...); len(files) > 0 {
+	if files := slices.Concat(o.Paths, o.World); len(files) > 0 {
 		m, err := o.Files(files, "").Read()
 		if err != nil {
 			return nil, err

@@ -3,6 +3,7 @@ package adapter
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,7 +89,7 @@ func (o *TryOptions) ask(ctx context.Context, l *Live) ([]Answer, error) {
 
 // object reads one object of an adapter's kind, as KIND/NAME. The adapter does not have to be applied to the cluster.
 func (o *TryOptions) object(ctx context.Context, a *v1alpha1.Adapter, arg string) ([]byte, error) {
-	files := append(o.Paths, o.World...)
+	files := slices.Concat(o.Paths, o.World)
 	kind, name, ok := strings.Cut(arg, "/")
 	if !ok || !o.calls(a, kind, len(files) > 0) {
 		return nil, fmt.Errorf("%q is no object of the adapter's kind: give %s/NAME", arg, strings.ToLower(a.Spec.Target.Kind))

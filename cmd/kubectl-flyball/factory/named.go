@@ -18,11 +18,12 @@ import (
 // Named are the objects that a verb is about: its arguments, or the objects with some labels.
 type Named struct{ Selector string }
 
+// AddSelector adds the flag -l to a command.
 func (n *Named) AddSelector(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&n.Selector, "selector", "l", "", "In place of KIND/NAME: the objects of the namespace with these labels")
 }
 
-// given returns the objects as KIND/NAME. Objects that follow their owners, such as the ReplicaSets of a Deployment, are not among
+// Given returns the objects as KIND/NAME. Objects that follow their owners, such as the ReplicaSets of a Deployment, are not among
 // those with the labels. No object with the labels is an error.
 func (n *Named) Given(ctx context.Context, f *Factory, args []string) ([]string, error) {
 	if n.Selector == "" {

@@ -9,8 +9,8 @@ import (
 // progressAfter is the time that passes before the first output.
 const progressAfter = time.Second
 
-// progress shows the current activity on one line of a terminal, once the work has taken longer than progressAfter. The
-// Line disappears at the end.
+// Progress shows the current activity on one line of a terminal, once the work has taken longer than progressAfter. The
+// line disappears at the end.
 type Progress struct {
 	out   io.Writer
 	mu    sync.Mutex

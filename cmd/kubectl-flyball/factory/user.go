@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/admission/evaluate"
 )
 
-// user returns the user whose permissions are in question. With a cluster this is the user of the connection, as the
+// User returns the user whose permissions are in question. With a cluster this is the user of the connection, as the
 // cluster reports it, including --as. Offline it is the user of --as and --as-group, with the groups
 // that a cluster adds.
 func (f *Factory) User(ctx context.Context) (evaluate.User, error) {

@@ -14,11 +14,12 @@ const watchEvery = 2 * time.Second
 // clearScreen moves the cursor of a terminal to the upper left and clears the screen.
 const clearScreen = "\x1b[H\x1b[2J"
 
+// AddWatchFlag adds the flag -w to a command.
 func (f *Factory) AddWatchFlag(cmd *cobra.Command, watch *bool) {
 	cmd.Flags().BoolVarP(watch, "watch", "w", false, "Go on, and print the answer whenever it changes; a terminal is redrawn")
 }
 
-// redraw calls show, which prints an answer. To watch, it calls show again and again until the context ends, and prints the answers
+// Redraw calls show, which prints an answer. To watch, it calls show again and again until the context ends, and prints the answers
 // that differ from the last one.
 func (f *Factory) Redraw(ctx context.Context, watch bool, show func() error) error {
 	if !watch {

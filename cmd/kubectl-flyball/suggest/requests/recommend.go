@@ -58,8 +58,7 @@ type Options struct {
 	question question
 	when     string
 
-	arg    string
-	faults []error
+	arg string
 }
 
 // profiles returns the known profiles, sorted by their caution.
