@@ -304,7 +304,7 @@ func (l *Live) watch(ctx context.Context, asleep bool) (*watched, error) {
 	}
 }
 
-// undone tells which field of the ledger does not have its set value, its value, and the writer.
+// undone returns a sentence with the first field of the ledger whose value is not the set one, its value and the writer; empty: none.
 func (l *Live) undone(ctx context.Context, obj *workload.Object, raw []byte) (string, error) {
 	for _, e := range obj.Ledger {
 		got, err := path.Probe(raw, path.Pointer(e.Pointer))

@@ -119,8 +119,8 @@ func alone(a *v1alpha1.Adapter, object []byte) (memory *world.Memory, ref worklo
 	return memory, ref, err
 }
 
-// pausedByOwner returns what the adapter does with an object whose owner holds it: the reason why it stays awake, or the change for
-// sleep. It is empty for an object that cannot be held.
+// pausedByOwner returns the effect of the adapter's sleep on the object after a hold by its owner: the reason to stay awake, or the change.
+// It is empty for a kind without a hold.
 func pausedByOwner(a *v1alpha1.Adapter, object []byte) (string, error) {
 	compiled, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{})
 	if len(errs) > 0 {

@@ -27,8 +27,8 @@ func (f *Factory) AroundAll(ctx context.Context, args []string) (*source.World, 
 	return w, targets, err
 }
 
-// readAround reads the objects that are needed to decide about targets: objects of the targets' kinds, of the kinds
-// that govern other objects, and of the kinds that the targets govern.
+// readAround reads the inputs of decisions about targets: objects of the targets' kinds, of all governing kinds, and of the kinds
+// governed by the targets.
 func (f *Factory) readAround(ctx context.Context, args []string) (*source.World, []source.Target, error) {
 	namespace := f.Namespace()
 	q := source.Query{Namespace: namespace, PoliciesOnly: !f.Offline()}

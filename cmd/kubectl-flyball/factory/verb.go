@@ -39,7 +39,7 @@ const (
 	ExitTooLittle = 2
 )
 
-// FailsWith is the annotation of verbs whose errors have another exit code than ExitError.
+// FailsWith is the annotation with the exit code of a verb's errors, in place of ExitError.
 const FailsWith = "fails-with"
 
 // MoreFormats is the annotation of verbs with an output format of their own.

@@ -19,8 +19,8 @@ func (f *Factory) AddWatchFlag(cmd *cobra.Command, watch *bool) {
 	cmd.Flags().BoolVarP(watch, "watch", "w", false, "Go on, and print the answer whenever it changes; a terminal is redrawn")
 }
 
-// Redraw calls show, which prints an answer. To watch, it calls show again and again until the context ends, and prints the answers
-// that differ from the last one.
+// Redraw calls show, which prints an answer. With watch, it calls show until the context ends, and prints each new answer. The error is
+// the first one of show.
 func (f *Factory) Redraw(ctx context.Context, watch bool, show func() error) error {
 	if !watch {
 		return show()

@@ -12,7 +12,7 @@ import (
 // StateChange is an object that goes to sleep or wakes because of a migration.
 type StateChange struct {
 	Target string `json:"target"`
-	// What is the change in words, such as "replicas 3 -> 0". By is the policy that decides.
+	// What has the change in words, such as "replicas 3 -> 0". By is the deciding policy.
 	What string `json:"what"`
 	By   string `json:"by"`
 }
