@@ -16,4 +16,4 @@ func TestAdapters(t *testing.T) { suite.Run(t, "Adapters") }
 var _ = BeforeSuite(scene.Up)
 
 // The effects of the specs' schedules are explained too.
-var _ = suite.Witness(25, 6)
+var _ = suite.Witness(40, 10)

@@ -16,4 +16,4 @@ func TestFailures(t *testing.T) { suite.Run(t, "Failures") }
 var _ = BeforeSuite(scene.Up)
 
 // The effects of the specs' schedules are explained too.
-var _ = suite.Witness(500, 30)
+var _ = suite.Witness(650, 30)

@@ -16,4 +16,4 @@ func TestOwners(t *testing.T) { suite.Run(t, "Owners") }
 var _ = BeforeSuite(scene.Up)
 
 // The effects of the specs' schedules are explained too.
-var _ = suite.Witness(35, 12)
+var _ = suite.Witness(50, 18)

@@ -16,4 +16,4 @@ func TestSchedules(t *testing.T) { suite.Run(t, "Schedules") }
 var _ = BeforeSuite(scene.Up)
 
 // The effects of the specs' schedules are explained too.
-var _ = suite.Witness(400, 50)
+var _ = suite.Witness(600, 80)

@@ -36,8 +36,7 @@ var stories witness.Count
 var witnessed bool
 
 // Witness also explains all targets at the end of every spec of a package. It checks that the whole suite has at least
-// the given numbers of explanations, and of explanations whose next change has happened. They are far below what is seen, because a write
-// may be pending at any of them.
+// the given numbers of explanations, and of explanations whose next change has happened.
 func Witness(told, kept int) bool {
 	witnessed = true
 	AfterEach(func() {
