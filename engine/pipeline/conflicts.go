@@ -26,7 +26,7 @@ func (c Conflict) Decided() bool {
 
 // facets yields the facets claimed by an intent.
 func facets(in *workload.Intent, yield func(string)) {
-	for _, f := range []struct {
+	for _, f := range [...]struct {
 		name  string
 		asked bool
 	}{{"size", in.Size != nil}, {"min", in.Min != nil}, {"max", in.Max != nil}, {"hold", in.Hold}} {

@@ -33,9 +33,10 @@ type Input struct {
 	// Use is the knowledge of the target's use by the demand of the policy; nil: none (yet). It differs between policies.
 	Use *workload.Use
 
-	// frame is the state of the present run. A target has one frame for all its policies, because a frame for each would be a tenth of
-	// the memory that a decision takes.
+	// frame is the state of the present run, and claim has room for its first claim. A target has one of each for all its policies: for
+	// each policy, they would be a quarter of the memory that a decision takes.
 	frame Frame
+	claim [1]workload.Intent
 }
 
 // Decision is the result of a pipeline.
@@ -109,11 +110,12 @@ type Step struct {
 // Pipeline is a list of steps. They run in order until a step sets Frame.Done.
 type Pipeline []Step
 
-// Run decides about one target. An Input serves one run at a time. trace may be nil. An error names the step; the Decision is then
-// empty, so a policy that cannot decide makes no claim.
+// Run decides about one target. An Input serves one run at a time, and the Intents of the Decision are valid until its next run. trace may
+// be nil. An error names the step; the Decision is then empty, so a policy that cannot decide makes no claim.
 func (p Pipeline) Run(in *Input, trace *Trace) (Decision, error) {
 	f := &in.frame
 	*f = Frame{Input: in, Trace: trace}
+	f.Decision.Intents = in.claim[:0]
 	for _, step := range p {
 		f.step = step.Name
 		if err := step.Run(f); err != nil {
@@ -122,6 +124,9 @@ func (p Pipeline) Run(in *Input, trace *Trace) (Decision, error) {
 		if f.Done {
 			break
 		}
+	}
+	if len(f.Decision.Intents) == 0 {
+		f.Decision.Intents = nil
 	}
 	return f.Decision, nil
 }

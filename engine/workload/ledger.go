@@ -88,6 +88,9 @@ func (e *Entry) SetAlso(policies []Policy) {
 // Holders returns By and the policies of Also. A text that is no list of strings counts as empty.
 func (e *Entry) Holders() []Policy {
 	holders := []Policy{ParsePolicy(e.By)}
+	if e.Also == "" {
+		return holders // the common case
+	}
 	also := rawjson.Parse(e.Also)
 	if !also.IsArray() {
 		return holders

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"flyball.dev/flyball/engine/adapter/projection"
@@ -130,9 +131,9 @@ func (v *View) takenOver(w *Want) Decision {
 // newOriginal returns the present value as the original of a new entry. It returns nothing if the field is, or lies in,
 // a JSON object that Flyball added for another entry, because the value belongs to that object and goes with it.
 func (v *View) newOriginal(w *Want) (raw string, isNull bool) {
-	tokens := path.Pointer(w.Pointer).Tokens()
 	for i := range v.Entries {
-		if l := &v.Entries[i]; l.State == FieldSet && l.Location != w.Location && l.isAround(tokens) {
+		if l := &v.Entries[i]; l.State == FieldSet && l.author.Alone > 0 && l.Location != w.Location &&
+			l.isAround(path.Pointer(w.Pointer).Tokens()) {
 			return "", false
 		}
 	}
@@ -327,19 +328,22 @@ func towards(from, to string) workload.Direction {
 // them. A parent with other content is its owner's, unless managed fields prove that the content came with Flyball's
 // write.
 func (v *View) outermostMade(pointer string, f workload.Field) uint8 {
-	tokens := path.Pointer(pointer).Tokens()
+	var tokens []string
 	made := int(f.Depth) + 1
 	for i := range v.Entries {
 		l := &v.Entries[i]
 		if l.Entry.Made == 0 {
 			continue
 		}
+		if tokens == nil {
+			tokens = path.Pointer(pointer).Tokens()
+		}
 		common := path.Common(tokens, path.Pointer(l.Entry.Pointer).Tokens())
 		if common >= int(l.Entry.Made) && (common >= int(f.Depth) || l.isAround(tokens)) {
 			made = min(made, int(l.Entry.Made))
 		}
 	}
-	if made >= len(tokens) {
+	if made >= strings.Count(pointer, "/") {
 		return 0 // only the field itself is missing
 	}
 	return projection.Small(made)

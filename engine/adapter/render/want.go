@@ -324,6 +324,9 @@ func (v renderer) addHold(w *wants, c *workload.Claim[bool]) {
 
 // addAnnotations adds annotations in the adapter's place for annotations.
 func (v renderer) addAnnotations(w *wants, annotations map[string]workload.Claim[string]) error {
+	if len(annotations) == 0 {
+		return nil // the common case, without a list of keys
+	}
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		c := annotations[key]
 		s := v.Spec.Annotate[key]
