@@ -14,10 +14,10 @@ import (
 )
 
 // ownKindNames are the packages in which kinds of policies may be named: those of the kinds themselves, the API, what stands
-// outside the program, the golden cases of adapters, and migrate and suggest requests, which speak of objects and
+// outside the program, the golden cases of adapters, and migrate, suggest and analysis, which speak of objects and
 // profiles of another tool that is called as a kind is.
 var ownKindNames = []string{"engine/policy", "crds", "test", "docs", "samples", "adapters/cases", "cmd/kubectl-flyball/migrate",
-	"cmd/kubectl-flyball/suggest/requests"}
+	"cmd/kubectl-flyball/suggest", "cmd/kubectl-flyball/analysis"}
 
 // TestPolicyKindsAreNamedInTheirTableOnly: whatever is done for every kind of policy loops over the table of package kinds. A
 // name elsewhere is a list that the next kind is missing from.

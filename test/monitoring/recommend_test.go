@@ -18,9 +18,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/analysis"
 	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
 	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
-	"flyball.dev/flyball/cmd/kubectl-flyball/history"
 	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -112,7 +112,7 @@ func (s *scene) recommends(t *testing.T) {
 	p := s.recorded(t)
 	var notes []string
 	last := recordedFrom.Add((recordedMinutes - 1) * time.Minute)
-	reader := history.Prometheus{
+	reader := analysis.Prometheus{
 		Address: p.url, Namespace: "shop", Pods: measure.PodsOf("Deployment", "web"), From: recordedFrom, To: last, Step: time.Minute,
 		Progress: func(string) {}, Note: func(text string) { notes = append(notes, text) },
 	}
@@ -204,7 +204,7 @@ func table(t *testing.T, samples []workload.Sample) []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-	rows := [][]string{history.Fields}
+	rows := [][]string{analysis.Columns}
 	for _, x := range samples {
 		if x.Container != "app" {
 			continue
@@ -237,20 +237,20 @@ func recommendation(t *testing.T, args ...string) (answer map[string]any, notes 
 }
 
 // readerFaults makes requests that a server cannot answer, or answers differently.
-func readerFaults(t *testing.T, reader history.Prometheus) {
+func readerFaults(t *testing.T, reader analysis.Prometheus) {
 	for name, c := range map[string]struct {
-		edit func(*history.Prometheus)
+		edit func(*analysis.Prometheus)
 		want string
 	}{
-		"a query that is no PromQL": {func(p *history.Prometheus) { p.Queries = map[string]string{history.CPU: "sum("} }, "parse error"},
-		"no series of the pods":     {func(p *history.Prometheus) { p.Pods = "api-.+" }, "has nothing for cpu"},
-		"no label of the container": {func(p *history.Prometheus) {
-			p.Queries = map[string]string{history.Memory: "sum(container_memory_working_set_bytes)"}
+		"a query that is no PromQL": {func(p *analysis.Prometheus) { p.Queries = map[string]string{analysis.CPUColumn: "sum("} }, "parse error"},
+		"no series of the pods":     {func(p *analysis.Prometheus) { p.Pods = "api-.+" }, "has nothing for cpu"},
+		"no label of the container": {func(p *analysis.Prometheus) {
+			p.Queries = map[string]string{analysis.MemoryColumn: "sum(container_memory_working_set_bytes)"}
 		}, `no label "container"`},
-		"two series of a container": {func(p *history.Prometheus) {
-			p.Queries = map[string]string{history.CPU: "container_memory_working_set_bytes"}
+		"two series of a container": {func(p *analysis.Prometheus) {
+			p.Queries = map[string]string{analysis.CPUColumn: "container_memory_working_set_bytes"}
 		}, "two series"},
-		"an address that is none": {func(p *history.Prometheus) { p.Address = "http://[" }, "address"},
+		"an address that is none": {func(p *analysis.Prometheus) { p.Address = "http://[" }, "address"},
 	} {
 		p := reader
 		c.edit(&p)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/history"
+	"flyball.dev/flyball/cmd/kubectl-flyball/analysis"
 	"flyball.dev/flyball/engine/idle"
 	"flyball.dev/flyball/engine/policy/demand"
 	"flyball.dev/flyball/engine/workload"
@@ -15,7 +15,7 @@ import (
 
 // Demands asks a Prometheus server for the demand of each policy with idle: whether it answers, whether its series name targets, and
 // whether they are scraped often enough. An empty address is no server.
-func (c *Checkup) Demands(ctx context.Context, memory *world.Memory, o history.Server) error {
+func (c *Checkup) Demands(ctx context.Context, memory *world.Memory, o analysis.ServerFlags) error {
 	const name = "demand"
 	var asking []*world.Policy
 	memory.Policies(func(p *world.Policy) bool {

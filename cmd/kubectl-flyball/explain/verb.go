@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/history"
+	"flyball.dev/flyball/cmd/kubectl-flyball/analysis"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -20,7 +20,7 @@ type Options struct {
 	*factory.Factory
 	when   string
 	watch  bool
-	demand history.Server
+	demand analysis.ServerFlags
 
 	arg string
 }

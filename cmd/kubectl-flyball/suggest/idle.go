@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/habit"
+	"flyball.dev/flyball/cmd/kubectl-flyball/analysis"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/idle"
@@ -130,7 +130,7 @@ func replayed(asks *v1alpha1.IdleRule, rule *demand.Rule, ref workload.Ref, hist
 	step time.Duration) (*Idle, error) {
 	own := rule.Replay(history, end, step)
 	if own.Unknown == own.Total {
-		return nil, habit.Refusal(fmt.Sprintf("the demand has no series for %s: its labels %s and %s are to name the target", ref,
+		return nil, analysis.Refusal(fmt.Sprintf("the demand has no series for %s: its labels %s and %s are to name the target", ref,
 			rule.NamespaceLabel, rule.NameLabel))
 	}
 	share := func(d time.Duration) float64 { return round(100 * float64(d) / float64(own.Total)) }

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/habit"
+	"flyball.dev/flyball/cmd/kubectl-flyball/analysis"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/workload"
@@ -32,7 +32,7 @@ type Days struct {
 	Days int    `json:"days"`
 }
 
-func daysOf(p habit.Part) Days {
+func daysOf(p analysis.Part) Days {
 	from, to, _ := strings.Cut(p.String(), " to ")
 	return Days{from, to, p.Days()}
 }

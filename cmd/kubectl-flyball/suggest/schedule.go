@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/analysis"
 	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
-	"flyball.dev/flyball/cmd/kubectl-flyball/habit"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/schedule"
@@ -22,7 +22,7 @@ type ScheduleOptions struct {
 	below, tolerate, lead, shortest string
 	idle                            idleFlags
 
-	rules habit.IdleRules
+	rules analysis.IdleRules
 }
 
 func newSchedule(f *factory.Factory) *cobra.Command {
@@ -55,7 +55,7 @@ func (o *ScheduleOptions) Validate() error {
 	}
 	var f faults
 	o.check(&f)
-	o.rules = habit.IdleRules{Below: -1, Tolerate: f.span("tolerate", o.tolerate), Lead: f.span("lead", o.lead),
+	o.rules = analysis.IdleRules{Below: -1, Tolerate: f.span("tolerate", o.tolerate), Lead: f.span("lead", o.lead),
 		Shortest: f.span("shortest", o.shortest)}
 	if o.below != "" {
 		q, ok := workload.ParseQuantity(o.below)
@@ -76,10 +76,10 @@ func (o *ScheduleOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	why := fmt.Sprintf("%s, as --idle-below says", habit.Cores(rules.Below))
+	why := fmt.Sprintf("%s, as --idle-below says", analysis.Cores(rules.Below))
 	if rules.Below < 0 {
 		below, most := o.demand.IdleBelow(o.teach)
-		rules.Below, why = below, fmt.Sprintf("%s, a twentieth of the %s of its busiest minutes", habit.Cores(below), habit.Cores(most))
+		rules.Below, why = below, fmt.Sprintf("%s, a twentieth of the %s of its busiest minutes", analysis.Cores(below), analysis.Cores(most))
 	}
 	windows, err := o.demand.IdleWindows(o.teach, rules)
 	if err != nil {
@@ -101,7 +101,7 @@ func (o *ScheduleOptions) findSchedule(ref workload.Ref, windows []v1alpha1.Wind
 	}
 	f := &Schedule{
 		Head:      Head{Target: ref.String(), TimeZone: o.Zone.String(), From: o.from, Learnt: daysOf(o.teach), Tried: daysOf(o.days)},
-		IdleBelow: habit.Cores(below), AsleepHoursAWeek: round(tried.HoursAWeek(o.days)), UsedMinutes: tried.Used, MetMinutes: tried.Met,
+		IdleBelow: analysis.Cores(below), AsleepHoursAWeek: round(tried.HoursAWeek(o.days)), UsedMinutes: tried.Used, MetMinutes: tried.Met,
 		MetOn: tried.Days, UnknownMinutes: tried.Unknown,
 	}
 	rules := v1alpha1.ScheduleRules{TimeZone: f.TimeZone}
@@ -116,7 +116,7 @@ func (o *ScheduleOptions) findSchedule(ref workload.Ref, windows []v1alpha1.Wind
 		}
 		rules.Asleep = append(rules.Asleep, w)
 		f.Windows = append(f.Windows, IdleWindow{Days: w.Days, From: w.From, To: w.To, LearntHours: round(float64(one.Asleep) / 60),
-			LearntUsedMinutes: one.Met, LearntMost: habit.Cores(one.Most), MetMinutes: tried.Met})
+			LearntUsedMinutes: one.Met, LearntMost: analysis.Cores(one.Most), MetMinutes: tried.Met})
 	}
 	f.Manifest, err = manifest(schedule.Kind, ref, v1alpha1.ScheduleSpec{Target: targetOf(ref), ScheduleRules: rules})
 	return f, err
@@ -142,12 +142,12 @@ type Schedule struct {
 	Windows   []IdleWindow `json:"windows"`
 	// AsleepHoursAWeek is the time a week for which the target would have slept in the back-test. The minutes below are
 	// sums over all days of the back-test.
-	AsleepHoursAWeek float64        `json:"asleepHoursAWeek"`
-	UsedMinutes      int            `json:"usedMinutes"`
-	MetMinutes       int            `json:"metMinutes"`
-	MetOn            []habit.MetDay `json:"metOn,omitempty"`
-	UnknownMinutes   int            `json:"unknownMinutes"`
-	Manifest         map[string]any `json:"manifest"`
+	AsleepHoursAWeek float64           `json:"asleepHoursAWeek"`
+	UsedMinutes      int               `json:"usedMinutes"`
+	MetMinutes       int               `json:"metMinutes"`
+	MetOn            []analysis.MetDay `json:"metOn,omitempty"`
+	UnknownMinutes   int               `json:"unknownMinutes"`
+	Manifest         map[string]any    `json:"manifest"`
 
 	why string
 }

@@ -1,6 +1,6 @@
-// Package suggest is the verb that proposes a policy from the history of a workload: a Schedule with its unused hours
-// as windows, or a Trigger with bounds by hour. It only reads and prints; package habit learns from the first part of
-// the history and tries the result on the rest.
+// Package suggest is the verb that proposes the scaling of a workload from its history: a Schedule with its unused hours as windows, a
+// Trigger with bounds by hour, or requests with bounds and a target utilisation. It only reads and prints; package analysis learns
+// from the history.
 package suggest
 
 import (
@@ -12,13 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/analysis"
 	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
-	"flyball.dev/flyball/cmd/kubectl-flyball/habit"
-	"flyball.dev/flyball/cmd/kubectl-flyball/history"
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/suggest/requests"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/world"
@@ -27,21 +25,21 @@ import (
 // New returns the verb suggest.
 func New(f *factory.Factory) *cobra.Command {
 	cmd := &cobra.Command{Use: "suggest", Short: "Propose requests, a Schedule or a Trigger for a workload from its usage", Long: long}
-	cmd.AddCommand(newSchedule(f), newTrigger(f), requests.New(f))
+	cmd.AddCommand(newSchedule(f), newTrigger(f), newRequests(f))
 	return cmd
 }
 
 // Options are the flags and arguments of both suggest schedule and suggest trigger.
 type Options struct {
 	*factory.Factory
-	history history.Flags
+	history analysis.HistoryFlags
 	learn   string
 
 	arg         string
 	learnDays   int
-	asked       history.Asked
-	teach, days habit.Part
-	demand      habit.History
+	asked       analysis.Asked
+	teach, days analysis.Part
+	demand      analysis.History
 	// from is the source of the history.
 	from string
 }
@@ -107,7 +105,7 @@ func (o *Options) read(ctx context.Context) (*source.World, *world.Memory, sourc
 	if err != nil {
 		return nil, nil, target, err
 	}
-	if o.demand, err = habit.NewHistory(readings); err == nil {
+	if o.demand, err = analysis.NewHistory(readings); err == nil {
 		o.teach, o.days, err = o.demand.Split(o.Zone, o.learnDays)
 	}
 	return w, memory, target, o.refused(err)
@@ -137,22 +135,22 @@ func (o *Options) load(ctx context.Context) (*source.World, *world.Memory, sourc
 
 // refused gives a separate exit code to the error that nothing can be proposed from the history.
 func (o *Options) refused(err error) error {
-	if refusal := habit.Refusal(""); errors.As(err, &refusal) {
+	if refusal := analysis.Refusal(""); errors.As(err, &refusal) {
 		return factory.Exit{Code: factory.ExitTooLittle, Cause: err}
 	}
 	return err
 }
 
 // readings returns the demand of a target. It comes from files, from Prometheus, or from the checkpoint of a Tortoise.
-func (o *Options) readings(ctx context.Context, target source.Target, doing func(string)) ([]habit.Reading, error) {
+func (o *Options) readings(ctx context.Context, target source.Target, doing func(string)) ([]analysis.Reading, error) {
 	switch {
 	case len(o.history.Files) > 0:
 		o.from = strings.Join(o.history.Files, ", ")
-		return history.ReadDemand(o.history.Files, o.In, o.history.Format, doing)
+		return analysis.ReadDemand(o.history.Files, o.In, o.history.Format, doing)
 	case o.history.Prometheus != "":
 		o.from = "Prometheus"
 		samples, err := o.history.Ask(ctx, o.asked, target.Ref, o.Now(), nil, doing, o.note)
-		return history.DemandOf(samples), err
+		return analysis.DemandOf(samples), err
 	}
 	o.from = "its UsageCheckpoint"
 	kept, err := o.checkpoint(ctx, target)
@@ -164,7 +162,7 @@ func (o *Options) readings(ctx context.Context, target source.Target, doing func
 			fmt.Errorf("there is no history to work from: no Tortoise has learnt of %s, so there is no UsageCheckpoint; give --usage FILE or "+
 				"--prometheus URL", target.Ref)
 	}
-	return history.DemandKept(kept)
+	return analysis.DemandKept(kept)
 }
 
 // checkpoint returns the UsageCheckpoint of a target, or nil.

@@ -8,10 +8,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/ptr"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/analysis"
 	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
-	"flyball.dev/flyball/cmd/kubectl-flyball/habit"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
-	"flyball.dev/flyball/cmd/kubectl-flyball/subject"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/policy/trigger"
@@ -64,7 +63,7 @@ func (o *TriggerOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := subject.New(w, memory, target)
+	s, err := analysis.NewSubject(w, memory, target)
 	if err != nil {
 		return err
 	}
@@ -87,11 +86,11 @@ func (o *TriggerOptions) Run(ctx context.Context) error {
 }
 
 // pods returns a description of the pods of a subject, and the minimum and the maximum of its autoscaler.
-func (o *TriggerOptions) pods(s *subject.Subject) (p habit.Pods, least, most int, err error) {
+func (o *TriggerOptions) pods(s *analysis.Subject) (p analysis.Pods, least, most int, err error) {
 	if s.Autoscaler == nil {
 		return p, 0, 0, fmt.Errorf("no autoscaler governs %s, and bounds by hour are those of one: make a HorizontalPodAutoscaler first", s.Ref)
 	}
-	p = habit.Pods{Request: s.Requests[s.Scaled].CPU, Target: o.utilisation, Least: o.least, Headroom: o.headroom}
+	p = analysis.Pods{Request: s.Requests[s.Scaled].CPU, Target: o.utilisation, Least: o.least, Headroom: o.headroom}
 	if o.request != "" {
 		q, ok := workload.ParseQuantity(o.request)
 		if p.Request = q.MilliValue(); !ok {
@@ -119,7 +118,7 @@ func (o *TriggerOptions) pods(s *subject.Subject) (p habit.Pods, least, most int
 }
 
 // findTrigger tries bounds in a back-test, and makes a manifest with these bounds.
-func (o *TriggerOptions) findTrigger(s *subject.Subject, bounds []habit.Bounds, pods habit.Pods, least, most int) (*Trigger, error) {
+func (o *TriggerOptions) findTrigger(s *analysis.Subject, bounds []analysis.Bounds, pods analysis.Pods, least, most int) (*Trigger, error) {
 	tried, err := o.demand.TryBounds(bounds, o.days, pods, least, most)
 	if err != nil {
 		return nil, err

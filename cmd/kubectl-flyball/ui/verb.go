@@ -18,9 +18,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/history"
+	"flyball.dev/flyball/cmd/kubectl-flyball/analysis"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/suggest/requests"
+	"flyball.dev/flyball/cmd/kubectl-flyball/suggest"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/serve"
 )
 
@@ -28,7 +28,7 @@ import (
 type Options struct {
 	*factory.Factory
 	factory.Rates
-	history   history.Flags
+	history   analysis.HistoryFlags
 	port      uint16
 	noBrowser bool
 	readOnly  bool
@@ -99,8 +99,8 @@ func (o *Options) Run(ctx context.Context) error {
 		so.Cluster = o.Cluster
 	}
 	if o.hasHistory() {
-		so.Recommend = func(ctx context.Context, w *source.World, target source.Target, zone *time.Location) (*requests.Result, error) {
-			return requests.Of(ctx, w, target, o.history, o.Now(), zone)
+		so.Recommend = func(ctx context.Context, w *source.World, target source.Target, zone *time.Location) (*suggest.Result, error) {
+			return suggest.RequestsOf(ctx, w, target, o.history, o.Now(), zone)
 		}
 	}
 	server := serve.New(port, so)

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/suggest/requests"
+	"flyball.dev/flyball/cmd/kubectl-flyball/suggest"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/workload"
@@ -209,7 +209,7 @@ func (t tuningBody) Patches() string {
 	return strings.TrimPrefix(t.patches(&one), "---\n")
 }
 
-func requestOf(q requests.Quantity) *v1alpha1.RecommendedRequest {
+func requestOf(q suggest.Quantity) *v1alpha1.RecommendedRequest {
 	n, ok := workload.ParseQuantity(q.Recommended)
 	if !ok {
 		return nil

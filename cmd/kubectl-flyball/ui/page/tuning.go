@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/suggest/requests"
+	"flyball.dev/flyball/cmd/kubectl-flyball/suggest"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
@@ -25,7 +25,7 @@ type Tuning struct {
 	HasHistory bool
 	// Object is the target asked about. Result is the answer, and Fault is the reason why there is none.
 	Object string
-	Result *requests.Result
+	Result *suggest.Result
 	Fault  string
 }
 
@@ -74,7 +74,7 @@ func (t tuningBody) Spaces() (all []tunedSpace) {
 
 // tunedLine is a recommended number beside the present value of its owner.
 type tunedLine struct {
-	requests.Line
+	suggest.Line
 	Applied bool
 }
 
@@ -130,7 +130,7 @@ func (t *tuned) number(of, unit string, n *v1alpha1.RecommendedNumber) {
 }
 
 func (t *tuned) add(of, now, recommended, reason string, applied bool) {
-	l := requests.Line{Of: of, Now: now, Recommended: recommended}
+	l := suggest.Line{Of: of, Now: now, Recommended: recommended}
 	if reason != "" {
 		l.Reasons = []string{reason}
 	}
@@ -162,7 +162,7 @@ func (t tuningBody) Plots() (all []plot) {
 	for _, c := range f.Containers {
 		for _, r := range []struct {
 			name string
-			is   requests.Quantity
+			is   suggest.Quantity
 			of   func(workload.Sample) float64
 			unit float64
 			// in is the unit of the axis, which is axis times that of the samples.

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/suggest/requests"
+	"flyball.dev/flyball/cmd/kubectl-flyball/suggest"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
 	"flyball.dev/flyball/engine/admission/evaluate"
 	"flyball.dev/flyball/engine/savings"
@@ -48,7 +48,7 @@ type Options struct {
 	Cluster func() (source.Cluster, error)
 	Manager string
 	// Recommend returns the recommendation for a target from a history of usage. It is nil if there is no history.
-	Recommend func(ctx context.Context, w *source.World, target source.Target, zone *time.Location) (*requests.Result, error)
+	Recommend func(ctx context.Context, w *source.World, target source.Target, zone *time.Location) (*suggest.Result, error)
 	// ComputeWithin is the longest time for an answer that may take long to compute. The default is 20 s.
 	ComputeWithin time.Duration
 }

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/history"
+	"flyball.dev/flyball/cmd/kubectl-flyball/analysis"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/suggest/requests"
+	"flyball.dev/flyball/cmd/kubectl-flyball/suggest"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/serve"
 )
 
@@ -34,8 +34,8 @@ func TestTuningPageShowsRecommendations(t *testing.T) {
 		"<b>350m</b>", "350m costs least", "<b>68 %</b>", "request: 350m costs least for a demand",
 		"A pod requests 0.35 cores instead of 1 core, and 300 MiB instead of 1.0 GiB.", "cpu: 350m", "minReplicas: 3")
 	o := openWith(t, func(o *serve.Options) {
-		o.Recommend = func(ctx context.Context, w *source.World, target source.Target, zone *time.Location) (*requests.Result, error) {
-			return requests.Of(ctx, w, target, history.Flags{Files: []string{testdata + "usage/web.csv"}}, o.Now(), zone)
+		o.Recommend = func(ctx context.Context, w *source.World, target source.Target, zone *time.Location) (*suggest.Result, error) {
+			return suggest.RequestsOf(ctx, w, target, analysis.HistoryFlags{Files: []string{testdata + "usage/web.csv"}}, o.Now(), zone)
 		}
 	}, testdata+"tuned").enter()
 	got := has(o, "/tuning?object=Deployment.apps/shop/web", "864 samples", "Requested", "app cpu", "app memory of a pod: at most",

@@ -1,10 +1,4 @@
-// Package habit finds the unused hours of a target in its history, and the need of each hour of the week. It learns
-// from the first part of a history, tries the result on the rest, and refuses a history with too little data. Its
-// windows have the form of the windows of a Schedule or a Trigger. The trial evaluates the windows' timeline, so it is
-// right also on days with clock changes.
-//
-// The package is pure: it has no client and no clock.
-package habit
+package analysis
 
 import (
 	"cmp"

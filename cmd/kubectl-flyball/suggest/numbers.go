@@ -1,4 +1,4 @@
-package requests
+package suggest
 
 import (
 	"cmp"
@@ -9,10 +9,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/analysis"
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
-	"flyball.dev/flyball/cmd/kubectl-flyball/subject"
-	"flyball.dev/flyball/cmd/kubectl-flyball/suggest/requests/replay"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
 
@@ -87,8 +86,8 @@ type Totals struct {
 	Recommended Total `json:"recommended"`
 }
 
-// Finding is the result of the verb recommend.
-type Finding struct {
+// Requests is the result of suggest requests.
+type Requests struct {
 	Target  string `json:"target"`
 	Profile string `json:"profile"`
 	// Tortoise is the Tortoise whose rules were used. It is absent if the defaults were used.
@@ -110,9 +109,9 @@ type Finding struct {
 	zone *time.Location
 }
 
-// newFinding returns the finding, with the numbers of a replay in the units of Kubernetes.
-func newFinding(s *subject.Subject, profile string, at time.Time, o *replay.Output, zone *time.Location) *Finding {
-	f := &Finding{
+// requestsOf returns the result, with the numbers of a replay in the units of Kubernetes.
+func requestsOf(s *analysis.Subject, profile string, at time.Time, o *analysis.Replayed, zone *time.Location) *Requests {
+	f := &Requests{
 		Target: s.Ref.String(), Profile: profile, At: at.In(zone), Phase: o.Phase, PhaseReason: o.PhaseReason, Settled: o.Settled, zone: zone,
 		History: History{o.Samples, o.First.In(zone), o.Last.In(zone)},
 		Totals:  Totals{totalOf(o.Now), totalOf(o.Then)},
@@ -143,9 +142,9 @@ func newFinding(s *subject.Subject, profile string, at time.Time, o *replay.Outp
 	return f
 }
 
-func totalOf(t replay.Total) Total { return Total{t.Replicas, cpuText(t.CPU), memoryText(t.Memory)} }
+func totalOf(t analysis.Total) Total { return Total{t.Replicas, cpuText(t.CPU), memoryText(t.Memory)} }
 
-func quantityOf(n replay.Number, text func(int64) string) Quantity {
+func quantityOf(n analysis.Number, text func(int64) string) Quantity {
 	q := Quantity{Reasons: n.Reasons}
 	if n.Own != 0 {
 		q.Own = text(n.Own)
@@ -156,7 +155,9 @@ func quantityOf(n replay.Number, text func(int64) string) Quantity {
 	return q
 }
 
-func numberOf(n replay.Number) Number { return Number{Recommended: n.Recommended, Reasons: n.Reasons} }
+func numberOf(n analysis.Number) Number {
+	return Number{Recommended: n.Recommended, Reasons: n.Reasons}
+}
 
 func cpuText(milli int64) string { return strconv.FormatInt(milli, 10) + "m" }
 
@@ -174,15 +175,15 @@ func memoryText(bytes int64) string {
 }
 
 // TooLittle reports whether the history is still too short for a recommendation.
-func (f *Finding) TooLittle() bool {
+func (f *Requests) TooLittle() bool {
 	return f.Phase == string(tune.Initializing) || f.Phase == string(tune.GatheringData)
 }
 
 // Names implements printer.Finding.
-func (f *Finding) Names() []string { return []string{f.Target} }
+func (f *Requests) Names() []string { return []string{f.Target} }
 
 // Text implements printer.Finding.
-func (f *Finding) Text(w *printer.Writer) {
+func (f *Requests) Text(w *printer.Writer) {
 	w.Heading("%s at %s, profile %s", f.Target, f.At.Format(instant.Layout), f.Profile)
 	switch {
 	case f.Autoscaler == nil:
@@ -226,7 +227,7 @@ func because(w *printer.Writer, of string, reasons []string) {
 }
 
 // rows returns the rows of the table: each number with its present value.
-func (f *Finding) rows() [][]printer.Cell {
+func (f *Requests) rows() [][]printer.Cell {
 	var rows [][]printer.Cell
 	for _, l := range f.Lines() {
 		style := printer.Plain
@@ -254,7 +255,7 @@ func (n *Number) line(of, unit string) Line {
 const hoursPerRow = 12
 
 // hours writes the recommended minima of the next day.
-func (f *Finding) hours(w *printer.Writer) {
+func (f *Requests) hours(w *printer.Writer) {
 	if len(f.Hours) == 0 {
 		return
 	}

@@ -1,20 +1,19 @@
-package history
+package analysis
 
 import (
 	"encoding/base64"
 	"fmt"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/habit"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/tortoise"
 )
 
 // DemandKept returns the demand that a Tortoise has learnt and stored in a checkpoint.
-func DemandKept(c *v1alpha1.UsageCheckpoint) ([]habit.Reading, error) {
+func DemandKept(c *v1alpha1.UsageCheckpoint) ([]Reading, error) {
 	data, err := base64.StdEncoding.DecodeString(c.Spec.Data)
 	if err == nil {
-		var all []habit.Reading
-		err = tortoise.EachDemand(data, func(d tortoise.Demand) { all = append(all, habit.Reading{At: d.At, Cores: d.CPU / 1000}) })
+		var all []Reading
+		err = tortoise.EachDemand(data, func(d tortoise.Demand) { all = append(all, Reading{At: d.At, Cores: d.CPU / 1000}) })
 		if err == nil {
 			return all, nil
 		}

@@ -1,6 +1,4 @@
-// Package history reads the usage of a workload from files (CSV or JSON lines) or from a Prometheus server. Samples are in order
-// of time. Errors name the file and the line, or the query.
-package history
+package analysis
 
 import (
 	"cmp"
@@ -19,22 +17,23 @@ import (
 // These are the names of the fields of a sample. They are the columns of CSV, the keys of JSON lines, and the names of
 // queries.
 const (
-	Time      = "time"
-	Container = "container"
-	CPU       = measure.CPU
-	Memory    = measure.Memory
-	Replicas  = measure.Replicas
-	Throttled = measure.Throttled
-	// A sample with OOMKills must also have MemoryLimit.
-	OOMKills    = measure.OOMKills
-	MemoryLimit = measure.MemoryLimit
+	TimeColumn      = "time"
+	ContainerColumn = "container"
+	CPUColumn       = measure.CPU
+	MemoryColumn    = measure.Memory
+	ReplicasColumn  = measure.Replicas
+	ThrottledColumn = measure.Throttled
+	// A sample with kills must also have the limit.
+	OOMKillsColumn    = measure.OOMKills
+	MemoryLimitColumn = measure.MemoryLimit
 )
 
-// Fields are the names of all fields of a sample, in the order in which documents show them.
-var Fields = []string{Time, Container, CPU, Memory, Replicas, Throttled, OOMKills, MemoryLimit}
+// Columns are the names of all fields of a sample, in the order in which documents show them.
+var Columns = []string{TimeColumn, ContainerColumn, CPUColumn, MemoryColumn, ReplicasColumn, ThrottledColumn, OOMKillsColumn,
+	MemoryLimitColumn}
 
 // needed are the fields that every sample must have.
-var needed = []string{Time, Container, Replicas}
+var neededColumns = []string{TimeColumn, ContainerColumn, ReplicasColumn}
 
 // sample is one sample with its file and line.
 type sample struct {
@@ -45,25 +44,25 @@ type sample struct {
 
 // knownField returns an error about an unknown field, with the field that was probably meant.
 func knownField(name string) error {
-	if slices.Contains(Fields, name) {
+	if slices.Contains(Columns, name) {
 		return nil
 	}
-	return fmt.Errorf("there is no field %q%s", name, workload.Hint(name, Fields))
+	return fmt.Errorf("there is no field %q%s", name, workload.Hint(name, Columns))
 }
 
 // parse returns the sample with the given texts of fields. An empty text means that the value is not known.
 func parse(texts map[string]string) (workload.Sample, error) {
-	s := workload.Sample{CPU: -1, Memory: -1, Container: texts[Container]}
+	s := workload.Sample{CPU: -1, Memory: -1, Container: texts[ContainerColumn]}
 	var faults []error
-	for _, name := range needed {
+	for _, name := range neededColumns {
 		if texts[name] == "" {
 			faults = append(faults, fmt.Errorf("%s is missing", name))
 		}
 	}
-	if texts[CPU] == "" && texts[Memory] == "" && texts[OOMKills] == "" {
-		faults = append(faults, fmt.Errorf("%s, %s and %s are all missing", CPU, Memory, OOMKills))
+	if texts[CPUColumn] == "" && texts[MemoryColumn] == "" && texts[OOMKillsColumn] == "" {
+		faults = append(faults, fmt.Errorf("%s, %s and %s are all missing", CPUColumn, MemoryColumn, OOMKillsColumn))
 	}
-	for _, name := range Fields {
+	for _, name := range Columns {
 		if text := texts[name]; text != "" {
 			if err := set(&s, name, text); err != nil {
 				faults = append(faults, fmt.Errorf("%s: %w", name, err))
@@ -71,7 +70,7 @@ func parse(texts map[string]string) (workload.Sample, error) {
 		}
 	}
 	if s.OOMKills > 0 && s.MemoryLimit == 0 {
-		faults = append(faults, fmt.Errorf("%s needs %s", OOMKills, MemoryLimit))
+		faults = append(faults, fmt.Errorf("%s needs %s", OOMKillsColumn, MemoryLimitColumn))
 	}
 	return s, errors.Join(faults...)
 }
@@ -80,21 +79,21 @@ func parse(texts map[string]string) (workload.Sample, error) {
 func set(s *workload.Sample, name, text string) (err error) {
 	n := 0.0
 	switch name {
-	case Container:
-	case Time:
+	case ContainerColumn:
+	case TimeColumn:
 		s.At, err = instantOf(text)
-	case CPU:
+	case CPUColumn:
 		n, err = amount(text)
 		s.CPU = n * 1000
-	case Memory:
+	case MemoryColumn:
 		s.Memory, err = amount(text)
-	case MemoryLimit:
+	case MemoryLimitColumn:
 		s.MemoryLimit, err = amount(text)
-	case Replicas:
+	case ReplicasColumn:
 		s.Replicas, err = count(text)
-	case OOMKills:
+	case OOMKillsColumn:
 		s.OOMKills, err = count(text)
-	case Throttled:
+	case ThrottledColumn:
 		if s.Throttled, err = strconv.ParseFloat(text, 64); err != nil || !(s.Throttled >= 0 && s.Throttled <= 1) {
 			err = fmt.Errorf("%q is no share from 0 to 1", text)
 		}

@@ -1,4 +1,4 @@
-package habit
+package analysis
 
 import (
 	"cmp"
@@ -203,7 +203,7 @@ func spell(all []run) []v1alpha1.Window {
 	})
 	var windows []v1alpha1.Window
 	for _, p := range pieces {
-		w := v1alpha1.Window{From: clock(p.from), To: clock(p.to)}
+		w := v1alpha1.Window{From: clockText(p.from), To: clockText(p.to)}
 		if len(days[p]) < daysOfWeek {
 			for _, d := range days[p] {
 				w.Days = append(w.Days, dayNames[d])
@@ -214,8 +214,8 @@ func spell(all []run) []v1alpha1.Window {
 	return windows
 }
 
-// clock formats a minute of a day, or of the next day.
-func clock(minute int) string {
+// clockText formats a minute of a day, or of the next day.
+func clockText(minute int) string {
 	if minute > minutesOfDay {
 		minute -= minutesOfDay
 	}

@@ -1,5 +1,4 @@
-// Package subject reads a workload and its autoscaler for verbs that recommend their scaling.
-package subject
+package analysis
 
 import (
 	"cmp"
@@ -31,7 +30,7 @@ type Subject struct {
 }
 
 // New reads a target and its autoscaler.
-func New(w *source.World, memory *world.Memory, target source.Target) (_ *Subject, err error) {
+func NewSubject(w *source.World, memory *world.Memory, target source.Target) (_ *Subject, err error) {
 	s := &Subject{Ref: target.Ref, Requests: map[string]tune.Requests{}}
 	var found *workload.Observed
 	for _, a := range w.Adapters {
@@ -152,9 +151,6 @@ func (s *Subject) Target() *workload.Utilisation {
 	return nil
 }
 
-// newTarget is the CPU target of a new autoscaler, in percent.
-const newTarget = 70
-
 // AutoscalerWith returns the workload's autoscaler, or an autoscaler as Flyball would create it. It returns nil if the
 // workload has no replicas.
 func (s *Subject) AutoscalerWith(b simulation.Bounds) *policy.SeenAutoscaler {
@@ -163,5 +159,5 @@ func (s *Subject) AutoscalerWith(b simulation.Bounds) *policy.SeenAutoscaler {
 	}
 	low, top := int64(b.Min), int64(b.Max)
 	return &policy.SeenAutoscaler{Bounds: workload.Bounds{Min: &low, Max: &top},
-		Utilisation: []workload.Utilisation{{Container: s.Scaled, Resource: workload.CPU, Percent: newTarget}}}
+		Utilisation: []workload.Utilisation{{Container: s.Scaled, Resource: workload.CPU, Percent: defaultTarget}}}
 }

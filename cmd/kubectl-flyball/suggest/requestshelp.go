@@ -1,17 +1,18 @@
-package requests
+package suggest
 
 import (
 	"strings"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/history"
+	"flyball.dev/flyball/cmd/kubectl-flyball/analysis"
 	"flyball.dev/flyball/engine/tuning/measure"
 )
 
-const examples = `  kubectl flyball suggest requests deployment/web --offline manifests/ --usage web.csv
+const examplesRequests = `  kubectl flyball suggest requests deployment/web --offline manifests/ --usage web.csv
   kubectl flyball suggest requests deployment/web --offline manifests/ --usage web.jsonl --profile Lean -o json`
 
-// long is the help of the verb, before its flags.
-const long = `Recommends requests, bounds by hour and target utilisation for a workload, with the reasons of every number. It changes and installs
+// longRequests is the help of the verb, before its flags.
+const longRequests = "" +
+	`Recommends requests, bounds by hour and target utilisation for a workload, with the reasons of every number. It changes and installs
 nothing. The workload and its autoscaler come from manifests (--offline) or from the cluster; its usage comes from files (--usage)
 or from a Prometheus server (--prometheus). The manager's own code replays the history as a Tortoise in mode Auto since the first
 sample, and the final numbers are printed. The rules are those of the Tortoise that selects the workload, overridden by flags. The
@@ -21,10 +22,10 @@ profile Tortoise has the formulas of mercari/tortoise instead; its VPA recommend
 
 Exit codes: 0 success, 1 an error, 2 too little history for a recommendation.`
 
-// reference is the text of --help -o wide. It has the default queries, so a reader can change them.
-func reference() string {
+// referenceRequests is the text of --help -o wide. It has the default queries, so a reader can change them.
+func referenceRequests() string {
 	var queries strings.Builder
-	for _, name := range history.Queried() {
+	for _, name := range analysis.Queried() {
 		queries.WriteString("\n  " + name + "\n    " + measure.DefaultQueries[name] + "\n")
 	}
 	return `The back-test takes the numbers after two thirds of the history, and plays the rest through the autoscaler's rules: with the

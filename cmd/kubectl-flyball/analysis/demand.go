@@ -1,4 +1,4 @@
-package history
+package analysis
 
 import (
 	"bufio"
@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/habit"
 	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -23,12 +22,12 @@ const (
 )
 
 // totals are all columns that a file with the demand of all pods may have.
-var totals = []string{Time, CPU, Memory, minuteColumn, coresColumn}
+var totals = []string{TimeColumn, CPUColumn, MemoryColumn, minuteColumn, coresColumn}
 
 // ReadDemand reads the demand of a workload from files. The path - means standard input. A CSV file without a column
 // container has the demand of all pods together. Any other file has samples of containers, which are added up.
-func ReadDemand(paths []string, stdin io.Reader, format string, progress func(string)) ([]habit.Reading, error) {
-	var all []habit.Reading
+func ReadDemand(paths []string, stdin io.Reader, format string, progress func(string)) ([]Reading, error) {
+	var all []Reading
 	var samples []sample
 	var faults []error
 	for _, path := range paths {
@@ -56,8 +55,8 @@ func ReadDemand(paths []string, stdin io.Reader, format string, progress func(st
 
 // DemandOf adds up the samples of containers at each instant, in order of time. It skips samples without ready pods or
 // without a known CPU usage.
-func DemandOf(samples []workload.Sample) []habit.Reading {
-	var all []habit.Reading
+func DemandOf(samples []workload.Sample) []Reading {
+	var all []Reading
 	for _, s := range samples {
 		if s.Replicas == 0 || s.CPU < 0 {
 			continue
@@ -66,7 +65,7 @@ func DemandOf(samples []workload.Sample) []habit.Reading {
 		if n := len(all); n > 0 && all[n-1].At.Equal(s.At) {
 			all[n-1].Cores += cores
 		} else {
-			all = append(all, habit.Reading{At: s.At, Cores: cores})
+			all = append(all, Reading{At: s.At, Cores: cores})
 		}
 	}
 	return all
@@ -80,16 +79,16 @@ func isTotal(in *bufio.Reader) bool {
 		if strings.HasPrefix(line, "#") || strings.TrimSpace(line) == "" {
 			continue
 		}
-		return !strings.Contains(line, Container)
+		return !strings.Contains(line, ContainerColumn)
 	}
 	return false
 }
 
 // readTotals reads the columns minute and cores, or time and cpu. It ignores a column memory.
-func (r *reader) readTotals(in io.Reader) []habit.Reading {
+func (r *reader) readTotals(in io.Reader) []Reading {
 	c := csv.NewReader(in)
 	c.TrimLeadingSpace, c.Comment, c.ReuseRecord = true, '#', true
-	var all []habit.Reading
+	var all []Reading
 	var head []string
 	for !r.full() {
 		record, err := c.Read()
@@ -142,8 +141,8 @@ func totalHead(head []string) error {
 		}
 	}
 	has := func(name string) bool { return slices.Contains(head, name) }
-	isComplete := has(Time) && has(CPU) || has(minuteColumn) && has(coresColumn)
-	if has(Time) && has(minuteColumn) || has(CPU) && has(coresColumn) {
+	isComplete := has(TimeColumn) && has(CPUColumn) || has(minuteColumn) && has(coresColumn)
+	if has(TimeColumn) && has(minuteColumn) || has(CPUColumn) && has(coresColumn) {
 		faults = append(faults, errors.New("there are two columns for the same: give time and cpu, or minute and cores"))
 	} else if !isComplete {
 		faults = append(faults,
@@ -153,12 +152,12 @@ func totalHead(head []string) error {
 }
 
 // readTotal reads one line of a file with the demand of all pods. The parameter head has the names of the columns.
-func readTotal(head, record []string) (r habit.Reading, err error) {
+func readTotal(head, record []string) (r Reading, err error) {
 	for i, name := range head {
 		text := strings.TrimSpace(record[i])
 		var wrong error
 		switch name {
-		case Time:
+		case TimeColumn:
 			r.At, wrong = instantOf(text)
 		case minuteColumn:
 			var n int64
@@ -166,7 +165,7 @@ func readTotal(head, record []string) (r habit.Reading, err error) {
 				wrong = fmt.Errorf("%q is no minute of Unix time", text)
 			}
 			r.At = time.Unix(n*60, 0).UTC()
-		case CPU, coresColumn:
+		case CPUColumn, coresColumn:
 			r.Cores, wrong = amount(text)
 		}
 		if wrong != nil {

@@ -1,4 +1,4 @@
-package replay
+package analysis
 
 import (
 	"math"
@@ -17,10 +17,10 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-var monday = time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
+var firstMonday = time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
 
-// compiled returns a compiled Tortoise with a profile.
-func compiled(t *testing.T, profile string) policy.Tuner {
+// tunerOf returns a compiled Tortoise with a profile.
+func tunerOf(t *testing.T, profile string) policy.Tuner {
 	t.Helper()
 	tuner, errs := tortoise.NewTuner(v1alpha1.TortoiseRules{Profile: v1alpha1.TortoiseProfile(profile)})
 	if len(errs) > 0 {
@@ -30,17 +30,17 @@ func compiled(t *testing.T, profile string) policy.Tuner {
 }
 
 // recorded returns an input with a workload whose usage differs by day and night, with one sample a minute.
-func recorded(t *testing.T, profile string, d time.Duration) Input {
+func recorded(t *testing.T, profile string, d time.Duration) ReplayInput {
 	t.Helper()
 	low, top := int64(3), int64(20)
-	in := Input{
-		Policy: compiled(t, profile), Requests: map[string]tune.Requests{"app": {CPU: 1000, Memory: 1 << 30}, "proxy": {CPU: 100}}, Scaled: "app",
+	in := ReplayInput{
+		Policy: tunerOf(t, profile), Requests: map[string]tune.Requests{"app": {CPU: 1000, Memory: 1 << 30}, "proxy": {CPU: 100}}, Scaled: "app",
 		Autoscaler: &policy.SeenAutoscaler{Bounds: workload.Bounds{Min: &low, Max: &top},
 			Utilisation: []workload.Utilisation{{Container: "app", Resource: workload.CPU, Percent: 70}}},
-		Bounds: simulation.Bounds{Min: 3, Max: 100, PreferredMax: 30}, At: monday.Add(d),
+		Bounds: simulation.Bounds{Min: 3, Max: 100, PreferredMax: 30}, At: firstMonday.Add(d),
 	}
-	for at := monday; !at.After(in.At); at = at.Add(time.Minute) {
-		demand := 2500 - 1500*math.Cos(2*math.Pi*at.Sub(monday).Hours()/24)
+	for at := firstMonday; !at.After(in.At); at = at.Add(time.Minute) {
+		demand := 2500 - 1500*math.Cos(2*math.Pi*at.Sub(firstMonday).Hours()/24)
 		n := math.Max(3, math.Ceil(demand/700))
 		in.Samples = append(in.Samples,
 			workload.Sample{At: at, Container: "app", CPU: demand / n, Memory: 400 << 20, Replicas: int(n)},
@@ -49,9 +49,9 @@ func recorded(t *testing.T, profile string, d time.Duration) Input {
 	return in
 }
 
-func run(t *testing.T, in Input) *Output {
+func replayed(t *testing.T, in ReplayInput) *Replayed {
 	t.Helper()
-	o, err := Run(in)
+	o, err := Replay(in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,12 +63,12 @@ func run(t *testing.T, in Input) *Output {
 // decision.
 func TestNumbersAreThoseOfTheManager(t *testing.T) {
 	in := recorded(t, "Balanced", 2*24*time.Hour)
-	o := run(t, in)
+	o := replayed(t, in)
 	learner, err := in.Policy.NewLearner(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := policy.Seen{Since: monday, Autoscaler: in.Autoscaler, Own: workload.Allocations{
+	seen := policy.Seen{Since: firstMonday, Autoscaler: in.Autoscaler, Own: workload.Allocations{
 		{Component: "app", Requests: workload.Requests{MilliCPU: 1000, MemoryBytes: 1 << 30}},
 		{Component: "proxy", Requests: workload.Requests{MilliCPU: 100, MemoryBytes: 50 << 20}},
 	}}
@@ -100,7 +100,7 @@ func TestNumbersAreThoseOfTheManager(t *testing.T) {
 		!o.Hours[0].From.Equal(in.At.Truncate(time.Hour)) {
 		t.Errorf("it is %s, by hour %v", o.Phase, o.Hours)
 	}
-	if diff := cmp.Diff(o, run(t, in)); diff != "" {
+	if diff := cmp.Diff(o, replayed(t, in)); diff != "" {
 		t.Errorf("the second time: %s", diff)
 	}
 }
@@ -116,18 +116,18 @@ func TestReplayIgnoresLaterSamples(t *testing.T) {
 		}
 		last = share
 	}
-	if diff := cmp.Diff(run(t, half), run(t, whole)); diff != "" {
+	if diff := cmp.Diff(replayed(t, half), replayed(t, whole)); diff != "" {
 		t.Error(diff)
 	}
 	if last != 1 {
 		t.Errorf("progress ends at %v", last)
 	}
-	whole.At, whole.Progress = monday.Add(-time.Second), nil
-	if _, err := Run(whole); err == nil {
+	whole.At, whole.Progress = firstMonday.Add(-time.Second), nil
+	if _, err := Replay(whole); err == nil {
 		t.Error("before the first sample there is an answer")
 	}
 	whole.At, whole.Requests = half.At, map[string]tune.Requests{}
-	if _, err := Run(whole); err == nil || !strings.Contains(err.Error(), "no container requests CPU") {
+	if _, err := Replay(whole); err == nil || !strings.Contains(err.Error(), "no container requests CPU") {
 		t.Errorf("without containers the error is %v", err)
 	}
 }
@@ -136,7 +136,7 @@ func TestReplayIgnoresLaterSamples(t *testing.T) {
 func TestEveryNumberHasAReason(t *testing.T) {
 	for _, profile := range []string{"Lean", "Balanced", "Safe", mercari.Profile} {
 		for _, d := range []time.Duration{time.Minute, time.Hour, 26 * time.Hour, 170 * time.Hour} {
-			o := run(t, recorded(t, profile, d))
+			o := replayed(t, recorded(t, profile, d))
 			numbers := map[string]Number{"min": o.Min, "max": o.Max, "utilisation": o.Utilisation}
 			for _, c := range o.Containers {
 				numbers[c.Name+" cpu"], numbers[c.Name+" memory"] = c.CPU, c.Memory
@@ -158,7 +158,7 @@ func TestEveryNumberHasAReason(t *testing.T) {
 // observed replicas. Without metrics there is an emergency.
 func TestReplayOfTheOriginalProfile(t *testing.T) {
 	in := recorded(t, mercari.Profile, 7*24*time.Hour)
-	o := run(t, in)
+	o := replayed(t, in)
 	if o.Phase != "Working" || o.Hours[12].Min != 3 || o.Min.Recommended != 3 || o.Max.Recommended != 6 {
 		t.Errorf("it is %s, the minimum %d, by hour %v", o.Phase, o.Min.Recommended, o.Hours)
 	}
@@ -166,7 +166,7 @@ func TestReplayOfTheOriginalProfile(t *testing.T) {
 		t.Errorf("requests are %+v", o.Containers)
 	}
 	in.At = in.At.Add(5 * time.Minute)
-	if o := run(t, in); o.Phase != "Emergency" || o.Min.Recommended != o.Max.Recommended {
+	if o := replayed(t, in); o.Phase != "Emergency" || o.Min.Recommended != o.Max.Recommended {
 		t.Errorf("five minutes later it is %s, with bounds of %d and %d", o.Phase, o.Min.Recommended, o.Max.Recommended)
 	}
 }
@@ -177,11 +177,11 @@ func TestReplayOfTheOriginalProfile(t *testing.T) {
 func TestWithoutRequests(t *testing.T) {
 	in := recorded(t, "Balanced", 2*time.Hour)
 	in.Requests["app"] = tune.Requests{}
-	if o := run(t, in); o.Containers[0].CPU.Recommended < 300 || o.Containers[0].Memory.Recommended < 400<<20 {
+	if o := replayed(t, in); o.Containers[0].CPU.Recommended < 300 || o.Containers[0].Memory.Recommended < 400<<20 {
 		t.Errorf("requests are %+v", o.Containers[0])
 	}
 	in.Autoscaler = nil
-	if o := run(t, in); o.Then.Replicas != o.Now.Replicas {
+	if o := replayed(t, in); o.Then.Replicas != o.Now.Replicas {
 		t.Errorf("%d replicas become %d", o.Now.Replicas, o.Then.Replicas)
 	}
 }
@@ -190,7 +190,7 @@ func TestWithoutRequests(t *testing.T) {
 func TestNumbersAgree(t *testing.T) {
 	for _, profile := range []string{"Lean", "Balanced", "Safe"} {
 		for _, at := range []time.Duration{30 * time.Hour, 33*time.Hour + 40*time.Minute, 40*time.Hour + 59*time.Minute} {
-			if o := run(t, recorded(t, profile, at)); len(o.Hours) == 0 || int64(o.Hours[0].Min) != o.Min.Recommended {
+			if o := replayed(t, recorded(t, profile, at)); len(o.Hours) == 0 || int64(o.Hours[0].Min) != o.Min.Recommended {
 				t.Errorf("%s after %s: the minimum now is %d, by hour %v", profile, at, o.Min.Recommended, o.Hours)
 			}
 		}
@@ -201,16 +201,16 @@ func TestNumbersAgree(t *testing.T) {
 // there.
 func TestAtTheBorder(t *testing.T) {
 	in := recorded(t, "Balanced", 40*time.Hour)
-	in.Border = monday.Add(30 * time.Hour)
-	o := run(t, in)
-	want := run(t, recorded(t, "Balanced", 30*time.Hour-time.Minute))
+	in.Border = firstMonday.Add(30 * time.Hour)
+	o := replayed(t, in)
+	want := replayed(t, recorded(t, "Balanced", 30*time.Hour-time.Minute))
 	got := o.Earlier
 	if got == nil || !cmp.Equal(got.Containers, want.Containers) || !cmp.Equal(got.Hours, want.Hours) || !cmp.Equal(got.Min, want.Min) ||
 		!cmp.Equal(got.Max, want.Max) || !cmp.Equal(got.Utilisation, want.Utilisation) {
 		t.Errorf("at the border there is %+v, want %+v", got, want)
 	}
 	in.Border = time.Time{}
-	if run(t, in).Earlier != nil {
+	if replayed(t, in).Earlier != nil {
 		t.Error("without a border there is something")
 	}
 }

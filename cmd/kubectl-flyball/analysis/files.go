@@ -1,4 +1,4 @@
-package history
+package analysis
 
 import (
 	"bufio"
@@ -217,7 +217,7 @@ func (r *reader) headed(line int, head []string) bool {
 			r.fault(line, fmt.Errorf("the column %s is there twice", head[i]))
 		}
 	}
-	for _, name := range needed {
+	for _, name := range neededColumns {
 		if !slices.Contains(head, name) {
 			r.fault(line, fmt.Errorf("the column %s is missing: the first line names the columns", name))
 		}

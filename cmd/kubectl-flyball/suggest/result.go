@@ -1,4 +1,4 @@
-package requests
+package suggest
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/history"
+	"flyball.dev/flyball/cmd/kubectl-flyball/analysis"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/workload"
@@ -17,13 +17,13 @@ const defaultProfile, defaultMin, defaultMax, defaultPreferredMax = "Balanced", 
 
 // Result is a finding with the samples behind it. Notes are remarks for the user.
 type Result struct {
-	Finding *Finding
+	Finding *Requests
 	Samples []workload.Sample
 	Notes   []string
 }
 
-// Of returns the result for a target, as the verb without other flags than those of the history finds it.
-func Of(ctx context.Context, w *source.World, target source.Target, from history.Flags, now time.Time,
+// RequestsOf returns the result for a target, as the verb without other flags than those of the history finds it.
+func RequestsOf(ctx context.Context, w *source.World, target source.Target, from analysis.HistoryFlags, now time.Time,
 	zone *time.Location) (*Result, error) {
 	r := &Result{}
 	q := &question{history: from, profile: defaultProfile, given: func(string) bool { return false },
@@ -48,7 +48,7 @@ type Line struct {
 }
 
 // Lines returns the recommended numbers.
-func (f *Finding) Lines() (all []Line) {
+func (f *Requests) Lines() (all []Line) {
 	for _, c := range f.Containers {
 		all = append(all, Line{c.Name + " cpu", c.CPU.Own, c.CPU.Recommended, c.CPU.Reasons},
 			Line{c.Name + " memory", c.Memory.Own, c.Memory.Recommended, c.Memory.Reasons})
@@ -61,7 +61,7 @@ func (f *Finding) Lines() (all []Line) {
 }
 
 // State returns the phase with its reason.
-func (f *Finding) State() string {
+func (f *Requests) State() string {
 	if f.PhaseReason != "" {
 		return f.Phase + ": " + f.PhaseReason
 	}

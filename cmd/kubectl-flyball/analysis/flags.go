@@ -1,4 +1,4 @@
-package history
+package analysis
 
 import (
 	"cmp"
@@ -24,7 +24,7 @@ import (
 const defaultSpan, defaultStep = "28d", "5m"
 
 // Flags are the flags of a verb for the source of a history.
-type Flags struct {
+type HistoryFlags struct {
 	Files                         []string
 	Format, Prometheus, TokenFile string
 
@@ -33,7 +33,7 @@ type Flags struct {
 }
 
 // Add adds the flags to a verb. The parameter step is the default time between two samples of Prometheus.
-func (f *Flags) Add(cmd *cobra.Command, step string) {
+func (f *HistoryFlags) Add(cmd *cobra.Command, step string) {
 	to := cmd.Flags()
 	to.StringSliceVar(&f.Files, "usage", nil, "Files of samples, which may be compressed with gzip; - is standard input")
 	to.StringVar(&f.Format, "usage-format", "", "Format of --usage: csv or jsonl (default: by the ending of the name)")
@@ -49,14 +49,14 @@ func (f *Flags) Add(cmd *cobra.Command, step string) {
 }
 
 // Server has the flags of a verb for the server that the manager asks for demand.
-type Server struct {
+type ServerFlags struct {
 	prometheus.Options
 	// TenantLabel is the label with the namespace of a series.
 	TenantLabel string
 }
 
 // Add adds the flags to a verb. use is the use that the verb has for the demand.
-func (s *Server) Add(cmd *cobra.Command, use string) {
+func (s *ServerFlags) Add(cmd *cobra.Command, use string) {
 	f := cmd.Flags()
 	f.StringVar(&s.Address, "prometheus", "", "URL of the manager's Prometheus server, to "+use)
 	f.StringVar(&s.TokenFile, "prometheus-token-file", "", "File with the bearer token for --prometheus")
@@ -64,7 +64,7 @@ func (s *Server) Add(cmd *cobra.Command, use string) {
 }
 
 // Loop returns a Loop that asks the server as the manager does.
-func (s *Server) Loop(w *world.World) (*idle.Servers, *idle.Monitor, error) {
+func (s *ServerFlags) Loop(w *world.World) (*idle.Servers, *idle.Monitor, error) {
 	servers, err := idle.Connect(s.Options)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--prometheus: %w", err)
@@ -87,7 +87,7 @@ func (a Asked) Span() time.Duration { return a.span }
 func (a Asked) Step() time.Duration { return a.step }
 
 // Check parses the flags. It calls fault for each wrong flag.
-func (f *Flags) Check(fault func(format string, args ...any)) (a Asked) {
+func (f *HistoryFlags) Check(fault func(format string, args ...any)) (a Asked) {
 	if len(f.Files) > 0 && f.Prometheus != "" {
 		fault("--usage and --prometheus are two sources: give one")
 	}
@@ -113,7 +113,7 @@ func (f *Flags) Check(fault func(format string, args ...any)) (a Asked) {
 
 // Ask reads the samples of a workload's containers from Prometheus, up to the instant to. If containers is nil, it
 // reads all containers. The function note receives remarks for the user.
-func (f *Flags) Ask(ctx context.Context, a Asked, ref workload.Ref, to time.Time, containers []string, doing,
+func (f *HistoryFlags) Ask(ctx context.Context, a Asked, ref workload.Ref, to time.Time, containers []string, doing,
 	note func(string)) ([]workload.Sample, error) {
 	noted, strange := map[string]bool{}, map[string]bool{}
 	p := Prometheus{

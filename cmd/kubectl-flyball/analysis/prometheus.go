@@ -1,4 +1,4 @@
-package history
+package analysis
 
 import (
 	"context"
@@ -35,7 +35,7 @@ const MostInstants = 300_000
 
 // Queried returns the fields that are read by queries, in the order of Fields.
 func Queried() []string {
-	return slices.DeleteFunc(slices.Clone(Fields), func(name string) bool { return measure.DefaultQueries[name] == "" })
+	return slices.DeleteFunc(slices.Clone(Columns), func(name string) bool { return measure.DefaultQueries[name] == "" })
 }
 
 // CheckQuery returns an error if the name is not the name of a query.

@@ -1,7 +1,4 @@
-// Package requests is the verb suggest requests, which recommends requests, bounds by hour and target utilisation of a workload, each
-// with its reasons, from manifests and past usage. It only reads and prints; package history reads the usage, package
-// replay computes the numbers.
-package requests
+package suggest
 
 import (
 	"cmp"
@@ -17,12 +14,10 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/ptr"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/analysis"
 	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
-	"flyball.dev/flyball/cmd/kubectl-flyball/history"
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/subject"
-	"flyball.dev/flyball/cmd/kubectl-flyball/suggest/requests/replay"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/mercari"
@@ -35,13 +30,13 @@ var errTooLittle = errors.New("too little was seen to recommend anything")
 
 // question has the flags of the verb, and the sources of the answer.
 type question struct {
-	history            history.Flags
+	history            analysis.HistoryFlags
 	profile, container string
 	bounds             simulation.Bounds
 	// given reports whether a flag was given.
 	given func(flag string) bool
 
-	asked history.Asked
+	asked analysis.Asked
 	// at is the instant to recommend for. The zero time means the time of the last sample.
 	at   time.Time
 	now  func() time.Time
@@ -52,8 +47,8 @@ type question struct {
 	progress func() (doing func(activity string), done func())
 }
 
-// Options are the flags and arguments of suggest requests.
-type Options struct {
+// RequestsOptions are the flags and arguments of suggest requests.
+type RequestsOptions struct {
 	*factory.Factory
 	question question
 	when     string
@@ -69,18 +64,18 @@ func profiles() []string {
 	return append(all, mercari.Profile)
 }
 
-// New returns the verb suggest requests.
-func New(f *factory.Factory) *cobra.Command {
-	o := &Options{Factory: f}
+// newRequests returns the verb suggest requests.
+func newRequests(f *factory.Factory) *cobra.Command {
+	o := &RequestsOptions{Factory: f}
 	cmd := factory.Command(o, &cobra.Command{
 		Use:               "requests KIND/NAME",
 		Short:             "Recommend requests, bounds and target utilisation for a workload from its usage",
-		Long:              long,
-		Example:           examples,
+		Long:              longRequests,
+		Example:           examplesRequests,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: f.CompleteObject(nil),
 	})
-	cmd.Annotations = map[string]string{factory.Reference: reference()}
+	cmd.Annotations = map[string]string{factory.Reference: referenceRequests()}
 	q, flags := &o.question, cmd.Flags()
 	q.given = flags.Changed
 	q.history.Add(cmd, "1m")
@@ -98,7 +93,7 @@ func New(f *factory.Factory) *cobra.Command {
 }
 
 // Complete implements factory.Verb.
-func (o *Options) Complete(args []string) error {
+func (o *RequestsOptions) Complete(args []string) error {
 	o.arg = args[0]
 	q := &o.question
 	q.now, q.zone, q.in = o.Now, o.Zone, o.In
@@ -108,7 +103,7 @@ func (o *Options) Complete(args []string) error {
 }
 
 // Validate implements factory.Verb.
-func (o *Options) Validate() error {
+func (o *RequestsOptions) Validate() error {
 	faults := o.question.check()
 	if o.when != "" {
 		at, err := instant.Parse(o.when, o.Now(), o.Zone)
@@ -140,7 +135,7 @@ func (q *question) check() (faults []error) {
 }
 
 // Run recommends.
-func (o *Options) Run(ctx context.Context) error {
+func (o *RequestsOptions) Run(ctx context.Context) error {
 	w, target, err := o.Around(ctx, o.arg)
 	if err != nil {
 		return err
@@ -162,12 +157,12 @@ func (o *Options) Run(ctx context.Context) error {
 }
 
 // find returns the finding for a target, and the samples behind it.
-func (q *question) find(ctx context.Context, w *source.World, target source.Target) (*Finding, []workload.Sample, error) {
+func (q *question) find(ctx context.Context, w *source.World, target source.Target) (*Requests, []workload.Sample, error) {
 	memory, err := w.Memory()
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := subject.New(w, memory, target)
+	s, err := analysis.NewSubject(w, memory, target)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -192,7 +187,7 @@ func (q *question) find(ctx context.Context, w *source.World, target source.Targ
 	if at.IsZero() {
 		at = samples[len(samples)-1].At
 	}
-	out, err := replay.Run(replay.Input{
+	out, err := analysis.Replay(analysis.ReplayInput{
 		Policy: tuner, Requests: s.Requests, Scaled: s.Scaled, Autoscaler: s.AutoscalerWith(q.bounds), Bounds: q.bounds, Samples: samples,
 		At:       at,
 		Border:   border(samples, at),
@@ -201,7 +196,7 @@ func (q *question) find(ctx context.Context, w *source.World, target source.Targ
 	if err != nil {
 		return nil, nil, err
 	}
-	f := newFinding(s, q.profile, at, out, q.zone)
+	f := requestsOf(s, q.profile, at, out, q.zone)
 	f.Tortoise = from
 	if b := border(samples, at); !b.IsZero() {
 		f.BackTest = backTest(s, samples, b, out.Last, out.Earlier)
@@ -248,9 +243,9 @@ func (q *question) tuner(rules v1alpha1.TortoiseRules) (policy.Tuner, error) {
 }
 
 // read returns the samples of the subject's containers.
-func (q *question) read(ctx context.Context, s *subject.Subject, doing func(string)) ([]workload.Sample, error) {
+func (q *question) read(ctx context.Context, s *analysis.Subject, doing func(string)) ([]workload.Sample, error) {
 	if q.history.Prometheus == "" {
-		return history.ReadFiles(q.history.Files, q.in, q.history.Format, s.Names(), doing)
+		return analysis.ReadFiles(q.history.Files, q.in, q.history.Format, s.Names(), doing)
 	}
 	to := q.at
 	if to.IsZero() {

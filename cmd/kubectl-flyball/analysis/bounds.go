@@ -1,4 +1,4 @@
-package habit
+package analysis
 
 import (
 	"fmt"
@@ -62,7 +62,7 @@ func (h History) HourlyBounds(teach Part, pods Pods) ([]Bounds, error) {
 			}
 			slices.Sort(peaks)
 			b := Bounds{Name: fmt.Sprintf("%s-%02d", c.name, at),
-				Window: v1alpha1.Window{From: clock(at * minutesOfHour), To: clock((at + 1) * minutesOfHour)}}
+				Window: v1alpha1.Window{From: clockText(at * minutesOfHour), To: clockText((at + 1) * minutesOfHour)}}
 			b.Min = step(max(pods.serve(peaks[len(peaks)/2]), pods.Least))
 			b.Max = max(step(pods.serve(pods.Headroom*peaks[len(peaks)-1])), pods.Ceiling, b.Min)
 			if n := len(hours); n > 0 && hours[n-1].Min == b.Min && hours[n-1].Max == b.Max {

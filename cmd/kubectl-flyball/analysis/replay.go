@@ -1,8 +1,4 @@
-// Package replay computes the numbers that a Tortoise would have reached if it had tuned a workload since the first
-// sample of a history. It runs the manager's own packages over the samples, minute by minute, as in mode Auto: requests
-// move by steps, and their final values are recommended. It calls no clock, and the same history gives the same
-// numbers.
-package replay
+package analysis
 
 import (
 	"fmt"
@@ -23,7 +19,7 @@ import (
 )
 
 // Input is a workload, its autoscaler and its history.
-type Input struct {
+type ReplayInput struct {
 	// Policy is the replayed policy.
 	Policy policy.Tuner
 	// Requests are the owner's requests, by container. Zero means that the owner has set no request.
@@ -70,7 +66,7 @@ type Hour struct {
 }
 
 // Output is the recommendation.
-type Output struct {
+type Replayed struct {
 	Phase       string
 	PhaseReason string
 	Containers  []Container
@@ -87,7 +83,7 @@ type Output struct {
 	// with the recommended numbers.
 	Now, Then Total
 	// Earlier is the recommendation at the border. It is nil if the input has no border.
-	Earlier *Output
+	Earlier *Replayed
 	// First is the instant of the first sample. Last is the instant of the last sample.
 	First, Last time.Time
 	Samples     int
@@ -102,7 +98,7 @@ type Total struct {
 }
 
 // Run replays a history and returns the recommendation.
-func Run(in Input) (*Output, error) {
+func Replay(in ReplayInput) (*Replayed, error) {
 	n := len(in.Samples)
 	for n > 0 && in.Samples[n-1].At.After(in.At) {
 		n--
@@ -123,7 +119,7 @@ func Run(in Input) (*Output, error) {
 
 // total adds up the requests of all pods, with as many pods as the demand in the last sample of the scaled container
 // needs.
-func (in Input) total(out *Output) {
+func (in ReplayInput) total(out *Replayed) {
 	demand := 0.0
 	for _, s := range in.Samples {
 		if s.Container == in.Scaled && s.Replicas > 0 && s.CPU >= 0 {
@@ -148,7 +144,7 @@ func (in Input) total(out *Output) {
 }
 
 // instants calls yield for each instant, in order, with all samples of the instant.
-func (in Input) instants(yield func(at time.Time, samples []workload.Sample)) {
+func (in ReplayInput) instants(yield func(at time.Time, samples []workload.Sample)) {
 	for from := 0; from < len(in.Samples); {
 		to := from + 1
 		for to < len(in.Samples) && in.Samples[to].At.Equal(in.Samples[from].At) {
@@ -171,12 +167,12 @@ func replicasOf(samples []workload.Sample) int {
 	return most
 }
 
-// defaultMin is the default minimum of an autoscaler. newTarget is the default target utilisation, in percent.
-const defaultMin, newTarget = 1, 70
+// These are the defaults of an autoscaler: its minimum, and its target utilisation in percent.
+const defaultMin, defaultTarget = 1, 70
 
 // bounds returns the minimum, the maximum and the target utilisation at the beginning of the replay.
-func (in Input) bounds() (low, top, target int) {
-	low, top, target = defaultMin, in.Bounds.Max, newTarget
+func (in ReplayInput) bounds() (low, top, target int) {
+	low, top, target = defaultMin, in.Bounds.Max, defaultTarget
 	if in.Autoscaler == nil {
 		return low, top, target
 	}
@@ -204,7 +200,7 @@ const (
 
 // start sets the first requests of containers whose owner has set none. The first CPU request covers nearly all
 // samples. The first memory request is the smallest allowed one, which the replay raises at once.
-func (in *Input) start() {
+func (in *ReplayInput) start() {
 	in.started = maps.Clone(in.Requests)
 	for name, r := range in.started {
 		if r.CPU == 0 {
@@ -218,7 +214,7 @@ func (in *Input) start() {
 }
 
 // usual returns the CPU usage, in milli-CPU, that nearly all samples of a container do not exceed.
-func (in *Input) usual(name string) float64 {
+func (in *ReplayInput) usual(name string) float64 {
 	var used []float64
 	for _, s := range in.Samples {
 		if s.Container == name && s.Replicas > 0 && s.CPU >= 0 {
@@ -233,7 +229,7 @@ func (in *Input) usual(name string) float64 {
 }
 
 // tuned replays the policy and returns the output of its last decision.
-func (in *Input) tuned() (*Output, error) {
+func (in *ReplayInput) tuned() (*Replayed, error) {
 	learner, err := in.Policy.NewLearner(nil)
 	if err != nil {
 		return nil, err
@@ -252,7 +248,7 @@ func (in *Input) tuned() (*Output, error) {
 			low = int(a.Min.Recommended)
 		}
 	}
-	var earlier *Output
+	var earlier *Replayed
 	in.instants(func(at time.Time, samples []workload.Sample) {
 		if earlier == nil && !in.Border.IsZero() && !at.Before(in.Border) && !seen.Now.IsZero() {
 			then := *in
@@ -281,10 +277,10 @@ func (in *Input) tuned() (*Output, error) {
 }
 
 // read returns the output from the report that the Tortoise would have in a cluster.
-func (in *Input) read(found policy.Found) *Output {
+func (in *ReplayInput) read(found policy.Found) *Replayed {
 	st := found.Report
-	o := &Output{Phase: st.Phase, PhaseReason: strings.TrimPrefix(st.PhaseReason, st.Phase+": "), Settled: st.Phase == string(tune.Working) &&
-		found.Next.IsZero()}
+	o := &Replayed{Phase: st.Phase, PhaseReason: strings.TrimPrefix(st.PhaseReason, st.Phase+": "),
+		Settled: st.Phase == string(tune.Working) && found.Next.IsZero()}
 	for _, name := range slices.Sorted(maps.Keys(in.Requests)) {
 		own := in.Requests[name]
 		c := Container{Name: name, Scaled: name == in.Scaled, CPU: stays(own.CPU), Memory: stays(own.Memory)}

@@ -1,4 +1,4 @@
-package requests
+package suggest
 
 import (
 	"cmp"
@@ -7,11 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/habit"
+	"flyball.dev/flyball/cmd/kubectl-flyball/analysis"
 	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
-	"flyball.dev/flyball/cmd/kubectl-flyball/subject"
-	"flyball.dev/flyball/cmd/kubectl-flyball/suggest/requests/replay"
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -71,7 +69,7 @@ func border(samples []workload.Sample, at time.Time) time.Time {
 
 // backTest replays the rest of the history with the recommendation from the first part of the history. It returns nil
 // if there is no recommendation or no autoscaler.
-func backTest(s *subject.Subject, samples []workload.Sample, from, to time.Time, then *replay.Output) *BackTest {
+func backTest(s *analysis.Subject, samples []workload.Sample, from, to time.Time, then *analysis.Replayed) *BackTest {
 	if then == nil || !s.Scalable || s.Autoscaler == nil || s.Target() == nil || s.Requests[s.Scaled].CPU == 0 {
 		return nil
 	}
@@ -93,7 +91,7 @@ func backTest(s *subject.Subject, samples []workload.Sample, from, to time.Time,
 	}
 	var minima []int
 	if n := len(then.Hours); n > 0 {
-		advised.Min = slices.MinFunc(then.Hours, func(a, b replay.Hour) int { return cmp.Compare(a.Min, b.Min) }).Min
+		advised.Min = slices.MinFunc(then.Hours, func(a, b analysis.Hour) int { return cmp.Compare(a.Min, b.Min) }).Min
 		ahead := int(from.Sub(then.Hours[0].From) / time.Hour)
 		for i := range len(load.Demand)/60 + 1 {
 			minima = append(minima, then.Hours[(ahead+i)%n].Min)
@@ -106,13 +104,13 @@ func backTest(s *subject.Subject, samples []workload.Sample, from, to time.Time,
 
 // loadOf returns the demand of a container in the time between from and to, or false if the demand is unknown.
 func loadOf(samples []workload.Sample, container string, from, to time.Time) (load simulation.Load, ok bool) {
-	var all []habit.Reading
+	var all []analysis.Reading
 	for _, s := range samples {
 		if s.Container == container && s.Replicas > 0 && s.CPU >= 0 && !s.At.Before(from) && !s.At.After(to) {
-			all = append(all, habit.Reading{At: s.At, Cores: s.CPU * float64(s.Replicas)})
+			all = append(all, analysis.Reading{At: s.At, Cores: s.CPU * float64(s.Replicas)})
 		}
 	}
-	h, err := habit.NewHistory(all)
+	h, err := analysis.NewHistory(all)
 	if err != nil {
 		return load, false
 	}
@@ -180,7 +178,7 @@ func (p Played) text() string {
 }
 
 // backTest writes the outcomes of the back-test for people.
-func (f *Finding) backTest(w *printer.Writer) {
+func (f *Requests) backTest(w *printer.Writer) {
 	b := f.BackTest
 	if b == nil {
 		return
