@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/engine/idle"
 	"flyball.dev/flyball/engine/prometheus"
 	"flyball.dev/flyball/engine/tuning/measure"
@@ -95,10 +95,10 @@ func (f *HistoryFlags) Check(fault func(format string, args ...any)) (a Asked) {
 		fault("--usage-format: %q is neither %s nor %s", f.Format, CSV, JSONLines)
 	}
 	var err error
-	if a.span, err = instant.Span(cmp.Or(f.span, defaultSpan)); err != nil {
+	if a.span, err = printer.ParseSpan(cmp.Or(f.span, defaultSpan)); err != nil {
 		fault("--history: %w", err)
 	}
-	if a.step, err = instant.Span(cmp.Or(f.step, defaultStep)); err != nil {
+	if a.step, err = printer.ParseSpan(cmp.Or(f.step, defaultStep)); err != nil {
 		fault("--step: %w", err)
 	} else if a.step < time.Second || a.step > time.Hour {
 		fault("--step: %s is not between 1s and 1h", f.step)

@@ -33,7 +33,7 @@ type Prometheus struct {
 // MostInstants is the largest number of replayed instants. Each instant needs 104 bytes of memory per container.
 const MostInstants = 300_000
 
-// Queried returns the fields that are read by queries, in the order of Fields.
+// Queried returns the fields that are read by queries, in the order of Columns.
 func Queried() []string {
 	return slices.DeleteFunc(slices.Clone(Columns), func(name string) bool { return measure.DefaultQueries[name] == "" })
 }

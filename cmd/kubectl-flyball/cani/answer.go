@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/engine/admission/evaluate"
 )
@@ -66,7 +65,7 @@ func Word(a evaluate.Answer) (string, printer.Style) {
 func text(w *printer.Writer, a evaluate.Answer, zone *time.Location) {
 	word, style := Word(a)
 	what, who := cmp.Or(strings.Join(a.Actions, ", "), "change"), cmp.Or(a.User.Name, "anybody")
-	w.Line("%s: %s %s by %s at %s", w.Styled(word, style), what, a.Target, who, instant.Text(a.At, zone))
+	w.Line("%s: %s %s by %s at %s", w.Styled(word, style), what, a.Target, who, printer.InstantText(a.At, zone))
 	if a.Note != "" {
 		w.Line("  %s", a.Note)
 	}
@@ -78,7 +77,7 @@ func text(w *printer.Writer, a evaluate.Answer, zone *time.Location) {
 	}
 	for _, f := range a.Finishes {
 		w.Line("  %s denies %s, and lets this controller finish the roll-out until %s", f.Policy, strings.Join(f.Actions, ", "),
-			instant.Text(f.Until, zone))
+			printer.InstantText(f.Until, zone))
 	}
 	if len(a.Denials) == 0 { // otherwise each policy that warns has a line above
 		for _, text := range a.Warnings {
@@ -90,9 +89,9 @@ func text(w *printer.Writer, a evaluate.Answer, zone *time.Location) {
 	}
 	switch {
 	case !a.NextAllowed.IsZero():
-		w.Line("  next allowed: %s", w.Styled(instant.Text(a.NextAllowed, zone), printer.Bold))
+		w.Line("  next allowed: %s", w.Styled(printer.InstantText(a.NextAllowed, zone), printer.Bold))
 	case !a.NotBefore.IsZero():
-		w.Line("  not allowed before %s", instant.Text(a.NotBefore, zone))
+		w.Line("  not allowed before %s", printer.InstantText(a.NotBefore, zone))
 	default:
 		w.Line("  no later time is known at which it will be allowed")
 	}
@@ -112,10 +111,10 @@ func DenialText(d evaluate.Denial, zone *time.Location) string {
 	if d.Until.IsZero() {
 		line += ", with no end"
 	} else {
-		line += " until " + instant.Text(d.Until, zone)
+		line += " until " + printer.InstantText(d.Until, zone)
 	}
 	if !d.LetFinish.IsZero() {
-		line += " (controllers may finish roll-outs until " + instant.Text(d.LetFinish, zone) + ")"
+		line += " (controllers may finish roll-outs until " + printer.InstantText(d.LetFinish, zone) + ")"
 	}
 	if d.Doubt != "" {
 		line += "; it cannot be said whether changes are frozen then, because of " + d.Doubt

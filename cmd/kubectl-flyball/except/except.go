@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cani"
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -60,7 +59,7 @@ func (s *ExceptionSpec) Read(allow []string, from time.Time, span string) error 
 		}
 		s.Actions = append(s.Actions, action)
 	}
-	d, err := instant.Span(span)
+	d, err := printer.ParseSpan(span)
 	if err != nil {
 		return fmt.Errorf("--for: %w", err)
 	}
@@ -219,7 +218,8 @@ func (p *Preview) Useless() string {
 		return ""
 	}
 	if len(p.Refused) == 0 {
-		return fmt.Sprintf("no freeze denies this at %s; give --from an instant at which one does", instant.Text(p.rules.ActiveFrom.Time, p.zone))
+		return fmt.Sprintf("no freeze denies this at %s; give --from an instant at which one does",
+			printer.InstantText(p.rules.ActiveFrom.Time, p.zone))
 	}
 	var denying []string
 	cluster := false
@@ -271,8 +271,8 @@ func (p *Preview) Text(w *printer.Writer) {
 	if p.DryRun {
 		note = " (dry run: nothing was written)"
 	}
-	w.Line("%s from %s until %s%s", source.IDOf(p.Exception), instant.Text(p.rules.ActiveFrom.Time, p.zone),
-		instant.Text(p.rules.ActiveTo.Time, p.zone), note)
+	w.Line("%s from %s until %s%s", source.IDOf(p.Exception), printer.InstantText(p.rules.ActiveFrom.Time, p.zone),
+		printer.InstantText(p.rules.ActiveTo.Time, p.zone), note)
 	whom := ""
 	if p.rules.Constraints != nil {
 		whom = ", for " + p.user.Name

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -115,7 +114,7 @@ func (s *CalendarStory) Names() []string {
 
 // Text implements printer.Finding.
 func (s *CalendarStory) Text(w *printer.Writer) {
-	w.Line("%s at %s", w.Styled(s.Calendar, printer.Bold), instant.Text(s.At, s.zone))
+	w.Line("%s at %s", w.Styled(s.Calendar, printer.Bold), printer.InstantText(s.At, s.zone))
 	if s.Invalid != "" {
 		w.Line("  %s", w.Styled("it cannot be read: "+s.Invalid, printer.Bad))
 	} else {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admission/evaluate"
@@ -197,7 +197,7 @@ func (t *Teller) Of(ctx context.Context, target source.Target, o Input) (*Explan
 	if t.memory.Raw(target.Ref) == nil {
 		return nil, t.world.Missing(target.Ref)
 	}
-	e := &Explanation{Target: target.String(), At: o.At, Hypothetical: instant.Hypothetical(o.Now, o.At), Next: []Change{},
+	e := &Explanation{Target: target.String(), At: o.At, Hypothetical: source.Hypothetical(o.Now, o.At), Next: []Change{},
 		Notes: slices.Clone(t.world.Notes), zone: o.Zone}
 	if o.Ask != nil {
 		notes, err := o.Ask(ctx, t.memory.World())
@@ -206,7 +206,7 @@ func (t *Teller) Of(ctx context.Context, target source.Target, o Input) (*Explan
 		}
 		e.Notes = append(e.Notes, notes...)
 	}
-	memory, err := e.reach(t.memory, target.Ref, instant.RunUp(o.Now, o.At))
+	memory, err := e.reach(t.memory, target.Ref, source.RunUp(o.Now, o.At))
 	if err != nil {
 		return nil, err
 	}
@@ -506,4 +506,4 @@ func relationTo(memory *world.Memory, other workload.Ref, at time.Time) Relation
 	return Relation{other.String(), text}
 }
 
-func (e *Explanation) when(t time.Time) string { return instant.Text(t, e.zone) }
+func (e *Explanation) when(t time.Time) string { return printer.InstantText(t, e.zone) }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/decide"
@@ -83,7 +82,7 @@ func OfPolicy(w *source.World, id workload.Policy, o Input) (*PolicyStory, error
 	if p == nil {
 		return nil, missingPolicy(memory, id)
 	}
-	s := &PolicyStory{Policy: id.String(), At: o.At, Hypothetical: instant.Hypothetical(o.Now, o.At), Next: []Transition{},
+	s := &PolicyStory{Policy: id.String(), At: o.At, Hypothetical: source.Hypothetical(o.Now, o.At), Next: []Transition{},
 		Targets: []PolicyTarget{},
 		Notes:   slices.Clone(w.Notes),
 		zone:    o.Zone, acts: p.Kind.ActsOnTargets()}
@@ -96,7 +95,7 @@ func OfPolicy(w *source.World, id workload.Policy, o Input) (*PolicyStory, error
 		return s, nil
 	}
 	s.selects = true
-	if start := instant.RunUp(o.Now, o.At); start.Before(o.At) {
+	if start := source.RunUp(o.Now, o.At); start.Before(o.At) {
 		if _, err := decide.Simulate(memory, start, o.At); err != nil && !errors.Is(err, decide.ErrRestless) {
 			return nil, err
 		}
@@ -172,7 +171,7 @@ func (s *PolicyStory) targets(memory *world.Memory, p *world.Policy) {
 			if h := v.Gate.Order; h != nil {
 				t.Waits = v.Gate.Reason + ": " + h.Why
 				if h.Since.Before(s.At) {
-					t.Waits += ", since " + instant.Text(h.Since, s.zone)
+					t.Waits += ", since " + printer.InstantText(h.Since, s.zone)
 				}
 			}
 			if c := v.Plan.Size; c != nil && c.By != p.ID {
@@ -194,7 +193,7 @@ func (s *PolicyStory) Names() []string {
 
 // Text implements printer.Finding.
 func (s *PolicyStory) Text(w *printer.Writer) {
-	w.Line("%s at %s", w.Styled(s.Policy, printer.Bold), instant.Text(s.At, s.zone))
+	w.Line("%s at %s", w.Styled(s.Policy, printer.Bold), printer.InstantText(s.At, s.zone))
 	if s.Hypothetical != "" {
 		w.Line("  %s", w.Styled(s.Hypothetical, printer.Warn))
 	}
@@ -205,7 +204,7 @@ func (s *PolicyStory) Text(w *printer.Writer) {
 	}
 	var rows [][]printer.Cell
 	for _, t := range s.Next {
-		rows = append(rows, printer.Row(instant.Text(t.At, s.zone), t.State))
+		rows = append(rows, printer.Row(printer.InstantText(t.At, s.zone), t.State))
 	}
 	w.Grid("  ", nil, rows)
 	if s.selects {
@@ -219,7 +218,7 @@ func (s *PolicyStory) Text(w *printer.Writer) {
 
 // Why returns the reason for the state, without the state, its begin and its end.
 func (s *PolicyStory) Why() string {
-	return (&Explanation{zone: s.zone}).local(instant.Beyond(s.Message, s.State, s.Since, s.Until))
+	return (&Explanation{zone: s.zone}).local(printer.Beyond(s.Message, s.State, s.Since, s.Until))
 }
 
 // Has reports whether any target has a state, a deciding policy (by) or details, so that a table has the column.
@@ -239,10 +238,10 @@ func (s *PolicyStory) Has(column string) bool {
 func (s *PolicyStory) stateText() string {
 	text := s.State
 	if !s.Since.IsZero() {
-		text += " since " + instant.Text(s.Since, s.zone)
+		text += " since " + printer.InstantText(s.Since, s.zone)
 	}
 	if !s.Until.IsZero() {
-		text += ", until " + instant.Text(s.Until, s.zone)
+		text += ", until " + printer.InstantText(s.Until, s.zone)
 	}
 	if why := s.Why(); why != "" {
 		text += ": " + why

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cani"
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admission/evaluate"
@@ -228,7 +227,7 @@ func Local(text string, zone *time.Location) string {
 		if err != nil {
 			return found
 		}
-		return instant.Text(t, zone)
+		return printer.InstantText(t, zone)
 	})
 }
 

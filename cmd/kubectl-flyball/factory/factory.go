@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 )
@@ -80,7 +79,7 @@ func (f *Factory) ready(own string) error {
 			return fmt.Errorf("--offline needs files or directories of manifests, and %s is a flag", path)
 		}
 	}
-	f.Zone, err = instant.Zone(f.zoneName)
+	f.Zone, err = printer.ParseZone(f.zoneName)
 	return err
 }
 
@@ -127,7 +126,7 @@ func (f *Factory) Offline() bool { return len(f.World) > 0 }
 
 // At parses a flag's value as an instant.
 func (f *Factory) At(flag, text string) (time.Time, error) {
-	t, err := instant.Parse(text, f.Now(), f.Zone)
+	t, err := printer.ParseInstant(text, f.Now(), f.Zone)
 	if err != nil {
 		return t, fmt.Errorf("--%s: %w", flag, err)
 	}
@@ -139,7 +138,7 @@ func (f *Factory) Between(from, span string) (begin, end time.Time, err error) {
 	if begin, err = f.At("from", from); err != nil {
 		return begin, end, err
 	}
-	d, err := instant.Span(span)
+	d, err := printer.ParseSpan(span)
 	if err != nil {
 		return begin, end, fmt.Errorf("--for: %w", err)
 	}

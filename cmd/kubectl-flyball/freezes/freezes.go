@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/freeze"
@@ -200,7 +199,7 @@ func (a Agenda) Names() []string {
 
 // Text implements printer.Finding.
 func (a Agenda) Text(w *printer.Writer) {
-	title := "From " + instant.Text(a.From, a.zone) + " to " + instant.Text(a.To, a.zone)
+	title := "From " + printer.InstantText(a.From, a.zone) + " to " + printer.InstantText(a.To, a.zone)
 	if a.About != "" {
 		title += ", for " + a.About
 	}
@@ -217,7 +216,7 @@ func (a Agenda) Text(w *printer.Writer) {
 			effect += " to " + e.Judged
 		}
 		if !e.LetFinish.IsZero() {
-			effect += "; roll-outs may finish until " + instant.Text(e.LetFinish, a.zone)
+			effect += "; roll-outs may finish until " + printer.InstantText(e.LetFinish, a.zone)
 		}
 		rows[i] = printer.Row(a.format(e.Start, "always"), a.format(e.End, "for ever"), e.Policy, effect, e.Reason)
 	}
@@ -233,7 +232,7 @@ func (a Agenda) spans(w *printer.Writer, title string, spans []Span) {
 	w.Heading("%s", title)
 	rows := make([][]printer.Cell, len(spans))
 	for i, s := range spans {
-		rows[i] = printer.Row(instant.Text(s.Start, a.zone), "until "+instant.Text(s.End, a.zone), strings.Join(s.Policies, ", "))
+		rows[i] = printer.Row(printer.InstantText(s.Start, a.zone), "until "+printer.InstantText(s.End, a.zone), strings.Join(s.Policies, ", "))
 	}
 	w.Grid("  ", nil, rows)
 }
@@ -242,5 +241,5 @@ func (a Agenda) format(t time.Time, none string) string {
 	if t.IsZero() {
 		return none
 	}
-	return instant.Text(t, a.zone)
+	return printer.InstantText(t, a.zone)
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
@@ -52,7 +52,7 @@ func (o *Order) Check() error {
 	case o.End:
 		return nil
 	case o.Span != "":
-		d, err := instant.Span(o.Span)
+		d, err := printer.ParseSpan(o.Span)
 		if err != nil {
 			return fmt.Errorf("--for: %w", err)
 		}
@@ -60,11 +60,11 @@ func (o *Order) Check() error {
 		return nil
 	}
 	var err error
-	if o.until, err = instant.Next(o.Until, o.Now, o.Zone); err != nil {
+	if o.until, err = printer.ParseNext(o.Until, o.Now, o.Zone); err != nil {
 		return fmt.Errorf("--until: %w", err)
 	}
 	if !o.until.After(o.Now) {
-		return fmt.Errorf("--until: %s is over", instant.Text(o.until, o.Zone))
+		return fmt.Errorf("--until: %s is over", printer.InstantText(o.until, o.Zone))
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package override
 import (
 	"strings"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/crds/v1alpha1"
 )
@@ -71,7 +70,7 @@ func (e *Effect) writeEffect(w *printer.Writer) {
 		if l.Field != "" {
 			change += " " + l.Was + " -> " + l.Becomes
 		}
-		rows = append(rows, printer.Row(instant.Text(l.At, e.order.Zone), word, l.Object, change, l.By))
+		rows = append(rows, printer.Row(printer.InstantText(l.At, e.order.Zone), word, l.Object, change, l.By))
 	}
 	w.Grid("", nil, rows)
 }
@@ -86,7 +85,7 @@ func (e *Effect) becomes() string {
 	state := states[e.order.Effect]
 	switch {
 	case !e.order.End:
-		return state + " until " + instant.Text(e.Until, e.order.Zone)
+		return state + " until " + printer.InstantText(e.Until, e.order.Zone)
 	case len(e.Overrides) == 0:
 		return "no Override keeps exactly this " + state
 	}

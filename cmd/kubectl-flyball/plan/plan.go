@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/workload"
@@ -105,8 +104,8 @@ func Make(ctx context.Context, w *source.World, o Input) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{From: o.From, To: o.To, Hypothetical: instant.Hypothetical(o.Now, o.From), Changes: []Change{}, Notes: slices.Clone(w.Notes),
-		zone: o.Zone, start: instant.RunUp(o.Now, o.From), unlisted: o.OnlyTimelines}
+	p := &Plan{From: o.From, To: o.To, Hypothetical: source.Hypothetical(o.Now, o.From), Changes: []Change{}, Notes: slices.Clone(w.Notes),
+		zone: o.Zone, start: source.RunUp(o.Now, o.From), unlisted: o.OnlyTimelines}
 	p.noteUnsimulated(memory)
 	p.noteOwners(memory)
 	p.noteControllers(memory)

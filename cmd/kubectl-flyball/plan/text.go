@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -52,7 +51,7 @@ const maxBars = 20
 
 // Text implements printer.Finding.
 func (p *Plan) Text(w *printer.Writer) {
-	w.Line("From %s to %s", instant.Text(p.From, p.zone), instant.Text(p.To, p.zone))
+	w.Line("From %s to %s", printer.InstantText(p.From, p.zone), printer.InstantText(p.To, p.zone))
 	if p.Hypothetical != "" {
 		w.Line("%s", w.Styled(p.Hypothetical, printer.Warn))
 	}
@@ -174,7 +173,7 @@ func (p *Plan) row(l *Line) []printer.Cell {
 	if l.Wave != "" {
 		by += ", " + l.Wave
 	}
-	row := printer.Row(instant.Text(l.At, p.zone), l.Object, l.What, l.Was, l.Becomes, by)
+	row := printer.Row(printer.InstantText(l.At, p.zone), l.Object, l.What, l.Was, l.Becomes, by)
 	if p.Compared {
 		style := printer.Good
 		if l.Diff == "-" {

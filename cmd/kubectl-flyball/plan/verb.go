@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/workload"
@@ -160,7 +159,7 @@ func (o *Options) plan(ctx context.Context, w *source.World, in Input) (*Plan, e
 	}
 	edited, err := w.Overlay(o.edit)
 	if o.remove {
-		edited, err = w.Deleted(o.edit, metav1.NewTime(instant.RunUp(in.Now, in.From)))
+		edited, err = w.Deleted(o.edit, metav1.NewTime(source.RunUp(in.Now, in.From)))
 	}
 	if err != nil {
 		return nil, err

@@ -1,5 +1,6 @@
 // Package printer prints the finding of a verb: as text for people, or as JSON, YAML or names for programs. Colours
-// appear only on request and never move a column.
+// appear only on request and never move a column. It also parses the instants and spans of the command line: a text with two
+// meanings is refused, and the error names both.
 package printer
 
 import (

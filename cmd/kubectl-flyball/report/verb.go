@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
 	"flyball.dev/flyball/engine/timeline"
@@ -96,7 +96,7 @@ func (o *Options) input() (page.Input, error) {
 	}
 	in.To = in.From.In(o.Zone).AddDate(0, 0, 7)
 	if o.span != "" {
-		d, err := instant.Span(o.span)
+		d, err := printer.ParseSpan(o.span)
 		if err != nil {
 			return in, fmt.Errorf("--for: %w", err)
 		}

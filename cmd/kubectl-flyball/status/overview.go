@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
@@ -265,7 +264,7 @@ func counterOf(v *decide.Verdict) func(*v1alpha1.TargetCounts) *int32 {
 }
 
 // Why returns the reason for the state, without the state, its begin and its end.
-func (p Policy) Why() string { return instant.Beyond(p.Message, p.State, p.Since, p.Next) }
+func (p Policy) Why() string { return printer.Beyond(p.Message, p.State, p.Since, p.Next) }
 
 // Names implements printer.Finding.
 func (v Overview) Names() []string {
@@ -311,10 +310,10 @@ func (p Policy) id() string {
 func (v Overview) row(p Policy, wide bool) []printer.Cell {
 	since, next, problem := "", "never", printer.Cell{Text: p.Problem, Style: printer.Bad}
 	if !p.Since.IsZero() {
-		since = instant.Text(p.Since, v.zone)
+		since = printer.InstantText(p.Since, v.zone)
 	}
 	if !p.Next.IsZero() {
-		next = instant.Text(p.Next, v.zone)
+		next = printer.InstantText(p.Next, v.zone)
 	}
 	row := append(printer.Row(p.id(), p.State, since, next, Counts(p.Targets)), problem)
 	if wide {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/policy/freeze"
@@ -166,7 +165,7 @@ func (l *List) Text(w *printer.Writer) {
 	for i, t := range l.Targets {
 		when := ""
 		if !t.Since.IsZero() {
-			when = instant.Text(t.Since, l.zone)
+			when = printer.InstantText(t.Since, l.zone)
 		}
 		rows[i] = []printer.Cell{{Text: t.Object}, {Text: t.State, Style: style(t.State)}, {Text: when}, {Text: t.Policy}, {Text: t.Message}}
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/analysis"
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/workload"
@@ -183,8 +182,8 @@ func (f *Requests) backTest(w *printer.Writer) {
 	if b == nil {
 		return
 	}
-	w.Heading("Back-test: learnt until %s, tried until %s", b.LearntUntil.In(f.zone).Format(instant.Layout),
-		b.TriedUntil.In(f.zone).Format(instant.Layout))
+	w.Heading("Back-test: learnt until %s, tried until %s", b.LearntUntil.In(f.zone).Format(printer.InstantLayout),
+		b.TriedUntil.In(f.zone).Format(printer.InstantLayout))
 	var rows [][]printer.Cell
 	for _, r := range []struct {
 		of string

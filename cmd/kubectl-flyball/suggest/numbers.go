@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/analysis"
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
@@ -184,7 +183,7 @@ func (f *Requests) Names() []string { return []string{f.Target} }
 
 // Text implements printer.Finding.
 func (f *Requests) Text(w *printer.Writer) {
-	w.Heading("%s at %s, profile %s", f.Target, f.At.Format(instant.Layout), f.Profile)
+	w.Heading("%s at %s, profile %s", f.Target, f.At.Format(printer.InstantLayout), f.Profile)
 	switch {
 	case f.Autoscaler == nil:
 		w.Line("  it has no replicas to scale: bounds and utilisation are not for it")
@@ -196,7 +195,8 @@ func (f *Requests) Text(w *printer.Writer) {
 	if f.Tortoise != "" {
 		w.Line("  tuned as %s says", f.Tortoise)
 	}
-	w.Line("  %d samples, %s to %s", f.History.Samples, f.History.From.Format(instant.Layout), f.History.To.Format(instant.Layout))
+	w.Line("  %d samples, %s to %s", f.History.Samples, f.History.From.Format(printer.InstantLayout),
+		f.History.To.Format(printer.InstantLayout))
 	w.Line("  %s", f.State())
 	if !f.Settled {
 		w.Line("  more history can still change these numbers")
@@ -259,7 +259,7 @@ func (f *Requests) hours(w *printer.Writer) {
 	if len(f.Hours) == 0 {
 		return
 	}
-	w.Heading("By hour, from %s", f.Hours[0].From.Format(instant.Layout))
+	w.Heading("By hour, from %s", f.Hours[0].From.Format(printer.InstantLayout))
 	for from := 0; from < len(f.Hours); from += hoursPerRow {
 		row := f.Hours[from:min(from+hoursPerRow, len(f.Hours))]
 		var head, low strings.Builder

@@ -16,7 +16,7 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/analysis"
 	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
@@ -106,7 +106,7 @@ func (o *RequestsOptions) Complete(args []string) error {
 func (o *RequestsOptions) Validate() error {
 	faults := o.question.check()
 	if o.when != "" {
-		at, err := instant.Parse(o.when, o.Now(), o.Zone)
+		at, err := printer.ParseInstant(o.when, o.Now(), o.Zone)
 		if o.question.at = at; err != nil {
 			faults = append(faults, fmt.Errorf("--at: %w", err))
 		}

@@ -14,7 +14,6 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/analysis"
 	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -78,7 +77,7 @@ func (f *faults) span(flag, text string) time.Duration {
 func (o *Options) check(f *faults) {
 	o.asked = o.history.Check(f.add)
 	if o.learn != "" {
-		d, err := instant.Span(o.learn)
+		d, err := printer.ParseSpan(o.learn)
 		if err != nil {
 			f.add("--learn: %w", err)
 		}

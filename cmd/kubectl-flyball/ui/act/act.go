@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/except"
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/override"
 	"flyball.dev/flyball/cmd/kubectl-flyball/pause"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
@@ -138,7 +137,7 @@ func (in Around) except(ctx context.Context, form url.Values) (*Action, error) {
 	on, from := form.Get("on"), in.Now
 	if text := form.Get("from"); text != "" {
 		var err error
-		if from, err = instant.Parse(text, in.Now, in.Zone); err != nil {
+		if from, err = printer.ParseInstant(text, in.Now, in.Zone); err != nil {
 			return nil, err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/freezes"
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
@@ -152,7 +152,7 @@ type Jump struct{ X, Width, Text string }
 func (c *chart) Jumps() (all []Jump) {
 	for _, k := range c.Clocks {
 		x, to := c.x(k.From), c.x(k.To)
-		all = append(all, Jump{percent(x), percent(max(to-x, 0.15)), instant.Text(k.At, c.Location()) + ": " + k.Text})
+		all = append(all, Jump{percent(x), percent(max(to-x, 0.15)), printer.InstantText(k.At, c.Location()) + ": " + k.Text})
 	}
 	return all
 }

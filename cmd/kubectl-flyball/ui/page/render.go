@@ -12,8 +12,8 @@ import (
 	"time"
 	"unicode"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/status"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
 )
@@ -58,7 +58,7 @@ func (v *view) CSP() string {
 }
 
 // When formats an instant in the time zone of the page.
-func (v *view) When(t time.Time) string { return instant.Text(t, v.Zone) }
+func (v *view) When(t time.Time) string { return printer.InstantText(t, v.Zone) }
 
 // Link returns an address that keeps the choices. In a file on its own it returns "".
 func (v *view) Link(path string, pairs ...string) string {

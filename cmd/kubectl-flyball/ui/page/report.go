@@ -14,7 +14,6 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/doctor"
 	"flyball.dev/flyball/cmd/kubectl-flyball/freezes"
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
@@ -184,7 +183,7 @@ func (r *Report) Names() []string {
 
 // Text implements printer.Finding.
 func (r *Report) Text(w *printer.Writer) {
-	w.Line("%s, from %s to %s", r.Scope, instant.Text(r.Week.From, r.zone), instant.Text(r.Week.To, r.zone))
+	w.Line("%s, from %s to %s", r.Scope, printer.InstantText(r.Week.From, r.zone), printer.InstantText(r.Week.To, r.zone))
 	w.Heading("%s", spanName(r.Week.From, r.Week.To))
 	if r.Week.Empty != "" {
 		w.Line("  %s", r.Week.Empty)
@@ -198,7 +197,7 @@ func (r *Report) Text(w *printer.Writer) {
 	if len(rows) > 0 {
 		w.Grid("  ", []string{"NAMESPACE", "POLICIES", "TARGETS", "NOW", "NEXT"}, rows)
 	}
-	w.Heading("Savings from %s on", instant.Text(r.At, r.zone))
+	w.Heading("Savings from %s on", printer.InstantText(r.At, r.zone))
 	rows = nil
 	for _, s := range append(slices.Clone(r.Savings), Saving{"all", "", r.Week.Totals, r.Worth}) {
 		cells := append([]string{cmp.Or(s.Namespace, "cluster"), s.Policy, fmt.Sprintf("%.1f", s.Totals.ReplicaHoursSaved),

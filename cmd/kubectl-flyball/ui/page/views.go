@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
@@ -75,7 +74,7 @@ func Zones(w *source.World) (all []string) {
 		}
 		spec, _ := raw["spec"].(map[string]any)
 		if name, _ := spec["timeZone"].(string); name != "" && !slices.Contains(all, name) {
-			if _, err := instant.Zone(name); err == nil {
+			if _, err := printer.ParseZone(name); err == nil {
 				all = append(all, name)
 			}
 		}

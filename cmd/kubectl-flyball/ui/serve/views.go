@@ -15,7 +15,6 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/cani"
 	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
@@ -78,7 +77,7 @@ func (s *Server) choose(r *http.Request) (request, error) {
 	}
 	var err error
 	if name := q.query["zone"]; name != "" {
-		q.zone, err = instant.Zone(name)
+		q.zone, err = printer.ParseZone(name)
 	}
 	return q, err
 }
@@ -221,7 +220,7 @@ func (q request) verdict(ctx context.Context, world *source.World, form url.Valu
 
 func (q request) judge(ctx context.Context, world *source.World, form url.Values) (*page.Verdict, error) {
 	namespace := cmp.Or(form.Get("in"), q.Namespace)
-	at, err := instant.Parse(cmp.Or(form.Get("at"), "now"), q.Now().Truncate(time.Second), q.zone)
+	at, err := printer.ParseInstant(cmp.Or(form.Get("at"), "now"), q.Now().Truncate(time.Second), q.zone)
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,10 @@
-package instant_test
+package printer_test
 
 import (
 	"testing"
 	"time"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/instant"
+	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 )
 
 // TestReasonsDoNotRepeatTheState checks that the begin and the end of a state, which stand beside its reason, are not in it again.
@@ -23,7 +23,7 @@ func TestReasonsDoNotRepeatTheState(t *testing.T) {
 		"awake at " + to: "",
 		"spec.suspend is true: everything stays as it is": "spec.suspend is true: everything stays as it is",
 	} {
-		if got := instant.Beyond(reason, "Awake", since, until); got != want {
+		if got := printer.Beyond(reason, "Awake", since, until); got != want {
 			t.Errorf("%q becomes %q, want %q", reason, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package instant
+package source
 
 import "time"
 

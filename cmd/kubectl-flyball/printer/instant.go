@@ -1,6 +1,4 @@
-// Package instant parses instants and spans from the command line, and formats instants for people. A text that could
-// mean two instants is refused, and the error names both instants.
-package instant
+package printer
 
 import (
 	"errors"
@@ -11,8 +9,8 @@ import (
 	"flyball.dev/flyball/engine/timeline"
 )
 
-// Layout is the format of instants in output, in the requested zone.
-const Layout = "Mon 2006-01-02 15:04 MST"
+// InstantLayout is the format of instants in output, in the requested zone.
+const InstantLayout = "Mon 2006-01-02 15:04 MST"
 
 // local are the layouts of local times. Fractions of seconds are accepted.
 var local = []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04"}
@@ -20,16 +18,16 @@ var local = []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:0
 // clocks are the layouts of times of day.
 var clocks = []string{"15:04:05", "15:04"}
 
-// Next parses a future instant. It accepts the formats of Parse. A time of day alone, such as 22:00, means its next
+// ParseNext parses a future instant. It accepts the formats of ParseInstant. A time of day alone, such as 22:00, means its next
 // occurrence in the zone.
-func Next(text string, now time.Time, zone *time.Location) (time.Time, error) {
+func ParseNext(text string, now time.Time, zone *time.Location) (time.Time, error) {
 	clock := strings.TrimSpace(text)
 	if !isTimeOfDay(clock) {
-		return Parse(text, now, zone)
+		return ParseInstant(text, now, zone)
 	}
-	t, err := Parse("today "+clock, now, zone)
+	t, err := ParseInstant("today "+clock, now, zone)
 	if err == nil && !t.After(now) {
-		return Parse("tomorrow "+clock, now, zone)
+		return ParseInstant("tomorrow "+clock, now, zone)
 	}
 	return t, err
 }
@@ -53,10 +51,10 @@ func dated(text string, now time.Time, zone *time.Location) string {
 	return now.In(zone).AddDate(0, 0, after).Format(time.DateOnly) + "T" + strings.TrimSpace(clock)
 }
 
-// Parse parses an instant: now, +2h or -30m from now, an RFC 3339 instant, or a local date and time such as
+// ParseInstant parses an instant: now, +2h or -30m from now, an RFC 3339 instant, or a local date and time such as
 // 2037-05-11T18:00, with today and tomorrow as dates. It refuses a local time that the clock of the zone shows twice or
 // never.
-func Parse(text string, now time.Time, zone *time.Location) (time.Time, error) {
+func ParseInstant(text string, now time.Time, zone *time.Location) (time.Time, error) {
 	trimmed := dated(strings.TrimSpace(text), now, zone)
 	switch {
 	case trimmed == "":
@@ -64,7 +62,7 @@ func Parse(text string, now time.Time, zone *time.Location) (time.Time, error) {
 	case trimmed == "now":
 		return now, nil
 	case trimmed[0] == '+' || trimmed[0] == '-':
-		span, err := Span(trimmed[1:])
+		span, err := ParseSpan(trimmed[1:])
 		if err != nil {
 			return time.Time{}, err
 		}
@@ -142,8 +140,8 @@ func readings(shown time.Time, zone *time.Location) (all []time.Time) {
 	}
 }
 
-// Span parses a positive span such as 90m, 2h30m or 7d.
-func Span(text string) (time.Duration, error) {
+// ParseSpan parses a positive span such as 90m, 2h30m or 7d.
+func ParseSpan(text string) (time.Duration, error) {
 	d, err := timeline.ParseDuration(text)
 	if err != nil {
 		return 0, fmt.Errorf("read the span %q: give one such as 90m, 2h30m or 7d: %w", text, err)
@@ -151,8 +149,8 @@ func Span(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// Zone returns a time zone by its IANA name. Empty and Local mean the machine's zone.
-func Zone(name string) (*time.Location, error) {
+// ParseZone returns a time zone by its IANA name. Empty and Local mean the machine's zone.
+func ParseZone(name string) (*time.Location, error) {
 	if name == "" || name == "Local" {
 		return time.Local, nil
 	}
@@ -163,12 +161,12 @@ func Zone(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// Text formats an instant for people. The zero time is "never".
-func Text(t time.Time, zone *time.Location) string {
+// InstantText formats an instant for people. The zero time is "never".
+func InstantText(t time.Time, zone *time.Location) string {
 	if t.IsZero() {
 		return "never"
 	}
-	layout := Layout
+	layout := InstantLayout
 	if t.Second() != 0 {
 		layout = "Mon 2006-01-02 15:04:05 MST"
 	}
