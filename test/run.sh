@@ -31,7 +31,7 @@ export GOFLAGS="${GOFLAGS:+$GOFLAGS }-trimpath -ldflags=-s -vet=off" GOGC=${GOGC
 # their own, and the manager as a whole in one suite. The pure packages run without it, with every property at full length, and
 # so does engine/admission, which measures its own memory: the detector needs several times as much.
 concurrent=$(go list ./engine/apply ./engine/controller/... ./engine/inspect ./engine/pods/... ./engine/status ./engine/reconcile ./engine/template \
-    ./engine/tuning ./engine/tuning/measure ./engine/watch ./engine/workers ./engine/world/... ./cmd/flyball-manager/... ./cmd/kubectl-flyball/ui/serve)
+    ./engine/tuning ./engine/tuning/measure ./engine/watch ./engine/workers ./engine/world/... ./cmd/flyball-manager/... ./cmd/kubectl-flyball/ui)
 # Suites that start a control plane of their own, those that take longest first, so that the last one does not run alone.
 suites=$(go list ./test/integration/library ./test/integration/adapters ./test/integration/tortoise ./test/integration/failures ./test/integration/outage ./test/integration/freeze ./test/integration/schedules ./test/integration/scaledown \
     ./engine/admission ./test/integration/... ./test/samples/... ./test/deploy/... ./test/monitoring/... ./test/docs/... ./test/local/... ./test/demo \

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	planned "flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/ui/serve"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui"
 	"flyball.dev/flyball/engine/admission/evaluate"
 	"flyball.dev/flyball/test/harness"
 )
@@ -24,7 +24,7 @@ func (b *bench) painting(ctx context.Context) error {
 	}
 	var firsts, times, heaps, months []float64
 	for again(b.planRounds, firsts, times) {
-		server := serve.New("1", serve.Options{
+		server := ui.NewServer("1", ui.ServerOptions{
 			Load: func(context.Context) (*planned.World, error) { return w, nil },
 			User: func(context.Context) (evaluate.User, error) { return evaluate.User{}, nil },
 			Now:  func() time.Time { return nightOf(0).dusk.Add(-8 * time.Hour) },

@@ -21,7 +21,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/ui/serve"
 	"flyball.dev/flyball/engine/admission/callers"
 	"flyball.dev/flyball/engine/admission/evaluate"
 	"flyball.dev/flyball/engine/savings"
@@ -88,13 +87,13 @@ func (o *InClusterOptions) Run(ctx context.Context) error {
 	}
 	gate := callers.New(callers.Options{Tokens: clients.TokenReviews(), Rate: requestsOfPerson, Pace: clock.RealClock{},
 		Impersonation: "the pages show and do only things that the token itself may do"})
-	pages := serve.NewInCluster(gate.Admit,
-		func(token, namespace string, user *authenticationv1.UserInfo) (serve.Options, error) {
+	pages := NewPeopleServer(gate.Admit,
+		func(token, namespace string, user *authenticationv1.UserInfo) (ServerOptions, error) {
 			cluster, err := clusterOf(withToken(own, token), o.FlyballNamespace)
 			if err != nil {
-				return serve.Options{}, err
+				return ServerOptions{}, err
 			}
-			so := serve.Options{Now: o.Now, Zone: o.Zone, Namespace: namespace, FlyballNamespace: o.FlyballNamespace, Live: true,
+			so := ServerOptions{Now: o.Now, Zone: o.Zone, Namespace: namespace, FlyballNamespace: o.FlyballNamespace, Live: true,
 				ClusterName: "This cluster", Manager: factory.FieldManager, Rates: o.rates,
 				Load: func(ctx context.Context) (*source.World, error) {
 					return cluster.Load(ctx, source.Query{Namespace: namespace})

@@ -1,4 +1,5 @@
-// Package ui is the verb ui: the pages for one person in the browser, and ui in-cluster for many people.
+// Package ui is the verb ui: a server of pages for one person in the browser, and ui in-cluster for many people. It listens on a loopback
+// address, lets one browser in, and reads and acts with the rights of this person. Package page renders the views.
 package ui
 
 import (
@@ -21,7 +22,6 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/analysis"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/suggest"
-	"flyball.dev/flyball/cmd/kubectl-flyball/ui/serve"
 )
 
 // Options are the flags of ui.
@@ -93,7 +93,7 @@ func (o *Options) Run(ctx context.Context) error {
 		return fmt.Errorf("listen on the loopback address: %w; choose another --port", err)
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	so := serve.Options{Load: load, User: o.User, Now: o.Now, Zone: o.Zone, Namespace: namespace, FlyballNamespace: o.FlyballNamespace,
+	so := ServerOptions{Load: load, User: o.User, Now: o.Now, Zone: o.Zone, Namespace: namespace, FlyballNamespace: o.FlyballNamespace,
 		Live: !o.Offline(), Manager: factory.FieldManager, Rates: o.rates, ClusterName: o.ClusterName()}
 	if !o.Offline() && !o.readOnly {
 		so.Cluster = o.Cluster
@@ -103,7 +103,7 @@ func (o *Options) Run(ctx context.Context) error {
 			return suggest.RequestsOf(ctx, w, target, o.history, o.Now(), zone)
 		}
 	}
-	server := serve.New(port, so)
+	server := NewServer(port, so)
 	address := server.Address()
 	_, _ = fmt.Fprintln(o.Out, address)
 	if !o.noBrowser {

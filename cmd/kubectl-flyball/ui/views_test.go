@@ -1,4 +1,4 @@
-package serve_test
+package ui_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/html"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/ui/serve"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui"
 )
 
 // TestViewsShowContentWithoutAScript checks that each view shows its content without a script.
@@ -244,7 +244,7 @@ func TestATargetHasAHeadlineAndItsWeek(t *testing.T) {
 
 // TestEveryPageNamesItsWorld checks that every page has the name, the cluster, the namespace and the instant of its data.
 func TestEveryPageNamesItsWorld(t *testing.T) {
-	o := openWith(t, func(o *serve.Options) { o.ClusterName, o.Namespace = "prod-eu", "shop" }).enter()
+	o := openWith(t, func(o *ui.ServerOptions) { o.ClusterName, o.Namespace = "prod-eu", "shop" }).enter()
 	for _, path := range []string{"/", "/policies", "/freezes", "/savings", "/tuning", "/health", "/preview",
 		"/target/Deployment.apps/shop/web", "/policy/Schedule/shop/office-hours"} {
 		got := o.text(o.request(http.MethodGet, path, ""), http.StatusOK)
@@ -264,7 +264,7 @@ func TestEveryPageNamesItsWorld(t *testing.T) {
 // TestADryRunIsNamedOnEveryPage checks that every page says whether the manager writes nothing, and that the health says so too.
 func TestADryRunIsNamedOnEveryPage(t *testing.T) {
 	for _, dry := range []bool{false, true} {
-		o := openWith(t, func(o *serve.Options) {
+		o := openWith(t, func(o *ui.ServerOptions) {
 			load := o.Load
 			o.Load = func(ctx context.Context) (*source.World, error) {
 				w, err := load(ctx)

@@ -1,4 +1,4 @@
-package serve
+package ui
 
 import (
 	"errors"
@@ -17,14 +17,14 @@ import (
 // tokens never open pages.
 func TestRefusedTokensNeverOpenPages(t *testing.T) {
 	opened := 0
-	c := NewInCluster(func(r *http.Request) (*authenticationv1.UserInfo, error) {
+	c := NewPeopleServer(func(r *http.Request) (*authenticationv1.UserInfo, error) {
 		if r.Header.Get("Authorization") != "Bearer good" {
 			return nil, errors.New("the token is not known")
 		}
 		return &authenticationv1.UserInfo{Username: "ada"}, nil
-	}, func(string, string, *authenticationv1.UserInfo) (Options, error) {
+	}, func(string, string, *authenticationv1.UserInfo) (ServerOptions, error) {
 		opened++
-		return Options{}, errors.New("the cluster is away")
+		return ServerOptions{}, errors.New("the cluster is away")
 	}, func() time.Time { return noon })
 	for name, test := range map[string]struct {
 		request, origin, authorization string

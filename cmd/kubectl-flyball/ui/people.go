@@ -1,4 +1,4 @@
-package serve
+package ui
 
 import (
 	"context"
@@ -26,20 +26,20 @@ type (
 	Admit func(*http.Request) (*authenticationv1.UserInfo, error)
 	// Open returns the options of the pages of a user in a namespace; an empty namespace means all. They use the token and
 	// no other credential.
-	Open func(token, namespace string, user *authenticationv1.UserInfo) (Options, error)
+	Open func(token, namespace string, user *authenticationv1.UserInfo) (ServerOptions, error)
 )
 
-// InCluster serves the pages to many people. Each person has a token of the cluster, from a proxy in the header
+// PeopleServer serves the pages to many people. Each person has a token of the cluster, from a proxy in the header
 // Authorization or from a form in a cookie. Everything is read and written with this token, so the API server decides
 // about everything. The server itself has no rights that a page could use.
-type InCluster struct {
+type PeopleServer struct {
 	authenticate Admit
 	worlds       *worlds
 }
 
-// NewInCluster returns a server for many people. The parameter now is the clock of idle people.
-func NewInCluster(admit Admit, open Open, now func() time.Time) *InCluster {
-	return &InCluster{admit, newWorlds(open, now)}
+// NewPeopleServer returns a server for many people. The parameter now is the clock of idle people.
+func NewPeopleServer(admit Admit, open Open, now func() time.Time) *PeopleServer {
+	return &PeopleServer{admit, newWorlds(open, now)}
 }
 
 // The names begin with __Host-, so browsers take the cookies only from this host, over TLS, and send them nowhere else.
@@ -52,7 +52,7 @@ const (
 var tokenForm = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 
 // ServeHTTP implements http.Handler.
-func (c *InCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (c *PeopleServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setHeaders(w)
 	if why := foreign(r); why != "" {
 		http.Error(w, "Refused: "+why+".", http.StatusForbidden)
@@ -94,7 +94,7 @@ func foreign(r *http.Request) string {
 }
 
 // pages serves a page with the token of a request.
-func (c *InCluster) pages(w http.ResponseWriter, r *http.Request) {
+func (c *PeopleServer) pages(w http.ResponseWriter, r *http.Request) {
 	header := r.Header.Get("Authorization")
 	if cookie, err := r.Cookie(tokenCookie); err == nil && header == "" && tokenForm.MatchString(cookie.Value) {
 		header = "Bearer " + cookie.Value
@@ -136,7 +136,7 @@ func isOwn(r *http.Request) bool {
 }
 
 // admit returns the user and the token of the header Authorization.
-func (c *InCluster) admit(r *http.Request, header string) (*authenticationv1.UserInfo, string, error) {
+func (c *PeopleServer) admit(r *http.Request, header string) (*authenticationv1.UserInfo, string, error) {
 	asked := r.Clone(r.Context())
 	asked.Header.Set("Authorization", header)
 	user, err := c.authenticate(asked)
@@ -156,7 +156,7 @@ func chooseNamespace(w http.ResponseWriter, name string) {
 }
 
 // enter keeps a pasted token in a cookie, if the API server knows it.
-func (c *InCluster) enter(w http.ResponseWriter, r *http.Request) {
+func (c *PeopleServer) enter(w http.ResponseWriter, r *http.Request) {
 	token, namespace := r.PostFormValue("token"), r.PostFormValue("namespace")
 	switch {
 	case !tokenForm.MatchString(token):
@@ -194,7 +194,7 @@ var loginPage = template.Must(template.New("").Parse(`<!doctype html><html lang=
 `))
 
 // login writes the form for a token, with the reason why the last token was refused.
-func (c *InCluster) login(w http.ResponseWriter, code int, why string) {
+func (c *PeopleServer) login(w http.ResponseWriter, code int, why string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)
 	_ = loginPage.Execute(w, why)
@@ -202,7 +202,7 @@ func (c *InCluster) login(w http.ResponseWriter, code int, why string) {
 
 // Listen serves on a listener until the context ends. It reads the certificate again for each connection, because it is
 // renewed.
-func (c *InCluster) Listen(ctx context.Context, l net.Listener, certFile, keyFile string) error {
+func (c *PeopleServer) Listen(ctx context.Context, l net.Listener, certFile, keyFile string) error {
 	server := newHTTPServer(ctx, c)
 	server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		pair, err := tls.LoadX509KeyPair(certFile, keyFile)

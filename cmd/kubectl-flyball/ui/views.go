@@ -1,4 +1,4 @@
-package serve
+package ui
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package serve_test
+package ui_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/ui/serve"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui"
 )
 
 // anAction is a form that asks to keep a namespace awake.
@@ -20,7 +20,7 @@ const anAction = "verb=wake&on=namespace%2Fshop&namespace=shop&for=2h&confirmed=
 func openActing(t *testing.T) (o *opened, reached *atomic.Int32) {
 	t.Helper()
 	reached = &atomic.Int32{}
-	return openWith(t, func(o *serve.Options) {
+	return openWith(t, func(o *ui.ServerOptions) {
 		o.Cluster = func() (source.Cluster, error) {
 			reached.Add(1)
 			return source.Cluster{}, errors.New("the cluster is reached")
@@ -119,7 +119,7 @@ func TestPagesAreServedDuringAPreview(t *testing.T) {
 	var holds atomic.Bool
 	computing, end := make(chan struct{}), make(chan struct{})
 	var o *opened
-	o = openWith(t, func(options *serve.Options) {
+	o = openWith(t, func(options *ui.ServerOptions) {
 		now := options.Now
 		options.Now = func() time.Time {
 			if holds.Load() && o.computes() && holds.CompareAndSwap(true, false) { // reading the world again asks for the time, too
@@ -150,7 +150,7 @@ func TestPagesAreServedDuringAPreview(t *testing.T) {
 
 // TestPreviewEnds checks that the computation of a preview ends after a limited time.
 func TestPreviewEnds(t *testing.T) {
-	o := openWith(t, func(o *serve.Options) { o.ComputeWithin = time.Nanosecond }).enter()
+	o := openWith(t, func(o *ui.ServerOptions) { o.ComputeWithin = time.Nanosecond }).enter()
 	r := o.request(http.MethodPost, "/preview", "manifest="+url.QueryEscape(anEdit))
 	if got := o.text(r, http.StatusUnprocessableEntity); !strings.Contains(got, "within 1ns") {
 		t.Errorf("%.600s", got)

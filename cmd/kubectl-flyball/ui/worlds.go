@@ -1,4 +1,4 @@
-package serve
+package ui
 
 import (
 	"context"
@@ -152,7 +152,7 @@ func (c *worlds) read(ctx context.Context, k key, token string, user *authentica
 		}
 		return w, err
 	}
-	s := New("", o)
+	s := NewServer("", o)
 	s.form, s.person, s.streams, s.dropped = c.form(k.token), person, c.streams, v.dropped
 	s.routes(mux)
 	if _, _, err := s.current(ctx); err != nil {

@@ -1,4 +1,4 @@
-package serve_test
+package ui_test
 
 import (
 	"bufio"
@@ -17,13 +17,13 @@ import (
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/ui/serve"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admission/evaluate"
 	"flyball.dev/flyball/engine/path/rawjson"
 )
 
-const root = "../../../.."
+const root = "../../.."
 
 // opened is a running server, with the browser of the person who started it.
 type opened struct {
@@ -42,11 +42,11 @@ type opened struct {
 // open starts a server on a free port, with pages that offer no action.
 func open(t *testing.T, paths ...string) *opened {
 	t.Helper()
-	return openWith(t, func(*serve.Options) {}, paths...)
+	return openWith(t, func(*ui.ServerOptions) {}, paths...)
 }
 
 // openWith starts a server on a free port.
-func openWith(t *testing.T, change func(*serve.Options), paths ...string) *opened {
+func openWith(t *testing.T, change func(*ui.ServerOptions), paths ...string) *opened {
 	t.Helper()
 	if len(paths) == 0 {
 		paths = []string{root + "/test/demo/manifests", root + "/samples/calendars"}
@@ -63,14 +63,14 @@ func openWith(t *testing.T, change func(*serve.Options), paths ...string) *opene
 		t.Fatal(err)
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	options := serve.Options{
+	options := ui.ServerOptions{
 		Load: func(context.Context) (*source.World, error) { return w, nil },
 		User: func(context.Context) (evaluate.User, error) { return evaluate.User{Name: "alice"}, nil },
 		Now:  func() time.Time { return time.Date(2037, 5, 13, 19, 0, 0, 0, time.UTC) },
 		Zone: time.UTC, FlyballNamespace: source.DefaultNamespace,
 	}
 	change(&options)
-	s := serve.New(port, options)
+	s := ui.NewServer(port, options)
 	address, err := url.Parse(s.Address())
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,4 @@
-// Package serve is the server of kubectl flyball ui. It listens on a loopback address and lets the browser of one
-// person in. It reads and acts with the rights of this person. Package page renders the views.
-package serve
+package ui
 
 import (
 	"cmp"
@@ -24,8 +22,8 @@ import (
 	"flyball.dev/flyball/engine/savings"
 )
 
-// Options configure a server.
-type Options struct {
+// ServerOptions configure a server.
+type ServerOptions struct {
 	// Load reads the world.
 	Load func(context.Context) (*source.World, error)
 	// User returns the person whose changes the freezes judge.
@@ -58,7 +56,7 @@ const fresh = 10 * time.Second
 
 // Server is the server of one person.
 type Server struct {
-	Options
+	ServerOptions
 	guard *guard
 	// form is a token in each form of the pages. No other site can read it.
 	form string
@@ -95,12 +93,12 @@ type made struct {
 	at time.Time
 }
 
-// New returns a server for a port of the loopback address.
-func New(port string, o Options) *Server {
+// NewServer returns a server for a port of the loopback address.
+func NewServer(port string, o ServerOptions) *Server {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Server{Options: o, guard: newGuard(port), form: secret(), streams: &places{each: maxStreams, all: maxStreams},
+	return &Server{ServerOptions: o, guard: newGuard(port), form: secret(), streams: &places{each: maxStreams, all: maxStreams},
 		computing: make(chan struct{}, maxComputing)}
 }
 

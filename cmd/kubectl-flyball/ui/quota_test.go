@@ -1,4 +1,4 @@
-package serve
+package ui
 
 import (
 	"bufio"
@@ -36,13 +36,13 @@ type crowd struct {
 
 func newCrowd(t *testing.T) *crowd {
 	c := &crowd{T: t, opened: map[string]int{}}
-	pages := NewInCluster(func(r *http.Request) (*authenticationv1.UserInfo, error) {
+	pages := NewPeopleServer(func(r *http.Request) (*authenticationv1.UserInfo, error) {
 		return &authenticationv1.UserInfo{Username: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")}, nil
-	}, func(_, namespace string, user *authenticationv1.UserInfo) (Options, error) {
+	}, func(_, namespace string, user *authenticationv1.UserInfo) (ServerOptions, error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.opened[user.Username]++
-		return Options{Now: func() time.Time { return noon }, Zone: time.UTC, Namespace: namespace,
+		return ServerOptions{Now: func() time.Time { return noon }, Zone: time.UTC, Namespace: namespace,
 			Load: func(context.Context) (*source.World, error) {
 				if user.Username == "mallory" {
 					return nil, noRights
@@ -248,8 +248,8 @@ func TestStreamEndsWithItsWorld(t *testing.T) {
 func TestRightsThatEndDropTheWorld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		revoked := false
-		w := newWorlds(func(string, string, *authenticationv1.UserInfo) (Options, error) {
-			return Options{Now: time.Now, Zone: time.UTC, Load: func(context.Context) (*source.World, error) {
+		w := newWorlds(func(string, string, *authenticationv1.UserInfo) (ServerOptions, error) {
+			return ServerOptions{Now: time.Now, Zone: time.UTC, Load: func(context.Context) (*source.World, error) {
 				if revoked {
 					return nil, noRights
 				}
@@ -274,8 +274,8 @@ func TestRightsThatEndDropTheWorld(t *testing.T) {
 func TestReadsForStrangersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		read, reading := make(chan struct{}), atomic.Int32{}
-		w := newWorlds(func(_, _ string, user *authenticationv1.UserInfo) (Options, error) {
-			return Options{Load: func(context.Context) (*source.World, error) {
+		w := newWorlds(func(_, _ string, user *authenticationv1.UserInfo) (ServerOptions, error) {
+			return ServerOptions{Load: func(context.Context) (*source.World, error) {
 				if user.Username != "ada" {
 					reading.Add(1)
 					<-read

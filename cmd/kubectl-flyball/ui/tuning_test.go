@@ -1,4 +1,4 @@
-package serve_test
+package ui_test
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/analysis"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/suggest"
-	"flyball.dev/flyball/cmd/kubectl-flyball/ui/serve"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui"
 )
 
-const testdata = "../../cli/testdata/"
+const testdata = "../cli/testdata/"
 
 // TestTuningPageShowsRecommendations checks the page of recommendations: of Tortoises, from a history of usage, and
 // with neither.
@@ -33,7 +33,7 @@ func TestTuningPageShowsRecommendations(t *testing.T) {
 	has(open(t, testdata+"advised.yaml").enter(), "/tuning", "Deployment.apps/shop/web", "<td class=\"n\" data-head=\"Requested\">1</td>",
 		"<b>350m</b>", "350m costs least", "<b>68 %</b>", "request: 350m costs least for a demand",
 		"A pod requests 0.35 cores instead of 1 core, and 300 MiB instead of 1.0 GiB.", "cpu: 350m", "minReplicas: 3")
-	o := openWith(t, func(o *serve.Options) {
+	o := openWith(t, func(o *ui.ServerOptions) {
 		o.Recommend = func(ctx context.Context, w *source.World, target source.Target, zone *time.Location) (*suggest.Result, error) {
 			return suggest.RequestsOf(ctx, w, target, analysis.HistoryFlags{Files: []string{testdata + "usage/web.csv"}}, o.Now(), zone)
 		}

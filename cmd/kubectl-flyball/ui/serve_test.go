@@ -1,4 +1,4 @@
-package serve
+package ui
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 func TestSlowRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reads := 0
-		s := New("0", Options{Load: func(context.Context) (*source.World, error) {
+		s := NewServer("0", ServerOptions{Load: func(context.Context) (*source.World, error) {
 			reads++
 			time.Sleep(2 * fresh)
 			return &source.World{}, nil
@@ -62,7 +62,7 @@ func TestVersionShowsEveryChange(t *testing.T) {
 
 // TestForgetDropsReports checks that no report from before an action is shown after it.
 func TestForgetDropsReports(t *testing.T) {
-	s := New("0", Options{})
+	s := NewServer("0", ServerOptions{})
 	s.reports, s.reportsOf = map[string]made{"": {&page.Report{}, time.Now()}}, "v"
 	s.forget()
 	if len(s.reports) > 0 {
@@ -80,7 +80,7 @@ func (f flushing) Flush() { f.flushes <- f.Body.String() }
 
 // TestAWaitingPageSaysHowFarTheSimulationIs checks that a page that waits for its report gets the instants that the simulation reaches.
 func TestAWaitingPageSaysHowFarTheSimulationIs(t *testing.T) {
-	s := New("0", Options{Now: time.Now, Zone: time.UTC})
+	s := NewServer("0", ServerOptions{Now: time.Now, Zone: time.UTC})
 	s.making.Lock() // another request makes the report
 	world := &source.World{}
 	q := request{s, page.Query{}, time.UTC}

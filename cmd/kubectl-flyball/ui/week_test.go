@@ -1,4 +1,4 @@
-package serve_test
+package ui_test
 
 import (
 	"fmt"
