@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/adapter/changes"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -21,8 +20,8 @@ func (a *Spec) AsksFor(before, after []byte) bool {
 }
 
 // compileRequests makes a tree in which only the requests have actions.
-func (c *compiler) compileRequests() *changes.Rule {
-	root := &changes.Rule{}
+func (c *compiler) compileRequests() *Rule {
+	root := &Rule{}
 	for _, o := range c.overrides {
 		if o.request {
 			root.Mean(o.path, o.action).Request = true

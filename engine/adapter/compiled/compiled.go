@@ -1,5 +1,5 @@
-// Package compiled compiles an AdapterSpec: its paths to slots of a projection, its predicates, numbers and variants, and its
-// rules for changes. It also returns the facts about an object that need no ledger.
+// Package compiled compiles an AdapterSpec: its paths to slots of a projection, its predicates, numbers and variants, and the tree
+// of rules by which a change of an object is classified. It also returns the facts about an object that need no ledger.
 package compiled
 
 import (
@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/adapter/changes"
 	"flyball.dev/flyball/engine/adapter/projection"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
@@ -85,9 +84,9 @@ type Spec struct {
 	Template    path.Path // of the pod template; empty if the adapter names none
 	// AnnotationsMap records whether .metadata.annotations exists; nil if the adapter never needs a JSON Patch.
 	AnnotationsMap *projection.Slot
-	Changes        *changes.Rule
+	Changes        *Rule
 	// requests has the rules of spec.changes.requests only.
-	requests *changes.Rule
+	requests *Rule
 	// lifecycle are the predicates of objects whose creation and deletion are changes. Their slots are in no
 	// projection.
 	lifecycle    predicates

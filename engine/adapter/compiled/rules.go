@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/adapter/changes"
 	"flyball.dev/flyball/engine/adapter/projection"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/workload"
@@ -75,8 +74,8 @@ func (c *compiler) overrideOf(p path.Path) *override {
 // compileRules makes the tree: first the adapter's own rules, then the defaults. The paths of scale, bounds,
 // utilisation and suspend mean Scale; the template, hold and every other field mean RollOut; identity, metadata and
 // status mean nothing. Owners are the exception: the garbage collector deletes an object whose owners do not exist.
-func (c *compiler) compileRules(template path.Path) *changes.Rule {
-	root := &changes.Rule{Set: true, Action: workload.ChangeRollOut}
+func (c *compiler) compileRules(template path.Path) *Rule {
+	root := &Rule{Set: true, Action: workload.ChangeRollOut}
 	for _, o := range c.overrides {
 		root.Mean(o.path, o.action).Request = o.request
 	}

@@ -1,6 +1,4 @@
-// Package changes returns the actions of a change of an object, such as a roll-out or a scaling, by a tree of rules for
-// paths.
-package changes
+package compiled
 
 import (
 	"maps"
