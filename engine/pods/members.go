@@ -1,5 +1,6 @@
 // Package pods knows the members of a target: its pods, through any number of owners, and their nodes. It watches
-// pods and nodes while they are needed and keeps only the fields used by planning. All answers come from memory.
+// pods and nodes while they are needed and keeps only the fields used by planning. All answers come from memory. A Skeleton
+// is the common part of the actuators on pods.
 package pods
 
 import (

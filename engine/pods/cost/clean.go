@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/podplan"
-	"flyball.dev/flyball/engine/pods/loop"
+	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -43,14 +43,14 @@ func (l *Actuator) clean(ctx context.Context, ref workload.Ref) error {
 }
 
 // cleanGroup removes the costs of one owner's pods. It returns the error of the first failed pod.
-func (l *Actuator) cleanGroup(ctx context.Context, group workload.Ref, pods []*podplan.Pod) error {
-	changes := make([]podplan.Change, len(pods))
-	for i, p := range pods {
+func (l *Actuator) cleanGroup(ctx context.Context, group workload.Ref, costed []*podplan.Pod) error {
+	changes := make([]podplan.Change, len(costed))
+	for i, p := range costed {
 		changes[i].Pod = p
 	}
 	now := l.clock.Now()
 	l.written.sortRefusedIn(changes, now)
-	_, err := loop.Each(l.base, group, nil, l.clock.Now, changes, func(c podplan.Change) error {
+	_, err := pods.Each(l.base, group, nil, l.clock.Now, changes, func(c podplan.Change) error {
 		err := l.write(ctx, workload.Policy{}, c.Pod, nil)
 		if err == nil {
 			return nil
@@ -159,7 +159,7 @@ func (l *Actuator) ChangedOn(gk schema.GroupKind) int {
 
 // costedGroups returns the direct owners, in a namespace or all, of pods with a cost of Flyball.
 func (l *Actuator) costedGroups(namespace string) []workload.Ref {
-	return loop.GroupsIn(l.members.Costed(), namespace, l.members.CostedPods)
+	return pods.GroupsIn(l.members.Costed(), namespace, l.members.CostedPods)
 }
 
 // Leftover implements target.Actuator: costs may still have to be removed.

@@ -17,7 +17,6 @@ import (
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/pods"
-	"flyball.dev/flyball/engine/pods/loop"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
@@ -147,7 +146,7 @@ func TestARefusalDoesNotKeepOtherCosts(t *testing.T) {
 func TestAFewRefusalsEndATry(t *testing.T) {
 	s := newScene(t)
 	s.refused = []string{"a", "b", "c"}
-	if err := s.clean(t.Context(), first); err == nil || len(s.tried) != loop.FailuresAtMost {
+	if err := s.clean(t.Context(), first); err == nil || len(s.tried) != pods.FailuresAtMost {
 		t.Fatalf("tried %v, error %v", s.tried, err)
 	}
 	s.tried = nil

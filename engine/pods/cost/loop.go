@@ -19,8 +19,9 @@ import (
 
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/podplan"
-	"flyball.dev/flyball/engine/pods/loop"
+	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/reconcile/gate"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
@@ -29,7 +30,7 @@ import (
 
 // PodsWithCosts returns the pods of targets.
 type PodsWithCosts interface {
-	loop.Pods
+	pods.Index
 	// Need starts watches of pods and of nodes with the given labels; Drop ends them.
 	Need(ctx context.Context, labels []string) error
 	Drop()
@@ -58,14 +59,14 @@ const calm = 500 * time.Millisecond
 
 // Actuator keeps the deletion costs of pods up to date.
 type Actuator struct {
-	base *loop.Skeleton
+	base *pods.Skeleton
 	// clock is the clock for pods: the cluster's time, even if policies are decided at another time.
 	clock    clock.PassiveClock
 	log      logr.Logger
 	world    *world.World
 	members  PodsWithCosts
 	audience Callbacks
-	keeper   loop.Protector
+	keeper   gate.Protector
 	metrics  *Metrics
 
 	queue   workqueue.TypedRateLimitingInterface[workload.Ref]
@@ -77,8 +78,8 @@ type Actuator struct {
 }
 
 // New returns an Actuator. It observes the world from now on, and works after Run.
-func New(w *world.World, m PodsWithCosts, writer loop.Writer, a Callbacks, k loop.Protector, metrics *Metrics, log logr.Logger) *Actuator {
-	base := loop.New(m, writer, calm)
+func New(w *world.World, m PodsWithCosts, writer pods.Writer, a Callbacks, k gate.Protector, metrics *Metrics, log logr.Logger) *Actuator {
+	base := pods.NewSkeleton(m, writer, calm)
 	l := &Actuator{
 		base: base, clock: clock.RealClock{}, log: log, world: w, members: m, audience: a, keeper: k, metrics: metrics, queue: base.Queue,
 		needs: make(chan struct{}, 1), book: newBook(), written: newWritten(),

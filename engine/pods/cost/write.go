@@ -11,7 +11,7 @@ import (
 
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/podplan"
-	"flyball.dev/flyball/engine/pods/loop"
+	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -24,7 +24,7 @@ func (l *Actuator) setAll(ctx context.Context, ref workload.Ref, p *world.Policy
 	l.written.sortRefusedIn(changes, now)
 	due := slices.DeleteFunc(slices.Clone(changes), func(c podplan.Change) bool { return l.written.isUndone(c, now) })
 	n.Undone += len(changes) - len(due)
-	left, err := loop.Each(l.base, ref, budget, l.clock.Now, due, func(c podplan.Change) error {
+	left, err := pods.Each(l.base, ref, budget, l.clock.Now, due, func(c podplan.Change) error {
 		cost := strconv.Itoa(int(c.Cost))
 		err := l.write(ctx, p.ID, c.Pod, &cost)
 		switch {

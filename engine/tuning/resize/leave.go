@@ -10,7 +10,7 @@ import (
 
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/podplan"
-	"flyball.dev/flyball/engine/pods/loop"
+	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -207,7 +207,7 @@ func (l *Actuator) mayBeOwed(group workload.Ref) bool {
 
 // groups returns the direct owners of pods that Flyball has changed in place, in a namespace or in all.
 func (l *Actuator) groups(namespace string) []workload.Ref {
-	return loop.GroupsIn(l.members.Resized(), namespace, l.members.ResizedPods)
+	return pods.GroupsIn(l.members.Resized(), namespace, l.members.ResizedPods)
 }
 
 // Leftover implements target.Actuator.

@@ -19,8 +19,9 @@ import (
 
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/podplan"
-	"flyball.dev/flyball/engine/pods/loop"
+	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/reconcile/gate"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/tuning/rollout"
@@ -31,7 +32,7 @@ import (
 
 // ResizablePods returns the pods of targets.
 type ResizablePods interface {
-	loop.Pods
+	pods.Index
 	// Resized returns the owners, at any distance, of pods that Flyball has changed in place. ResizedPods returns the
 	// changed pods with the given direct owner.
 	Resized() []workload.Ref
@@ -75,11 +76,11 @@ const (
 
 // Actuator changes pods in place.
 type Actuator struct {
-	base    *loop.Skeleton
+	base    *pods.Skeleton
 	opts    Options
 	world   *world.World
 	members ResizablePods
-	keeper  loop.Protector
+	keeper  gate.Protector
 	metrics *Metrics
 	budget  *workers.Budget
 	queue   workqueue.TypedRateLimitingInterface[workload.Ref]
@@ -135,11 +136,11 @@ func (n *Note) Waits() string {
 }
 
 // New returns an Actuator. It observes the world from now on, and works once it runs.
-func New(w *world.World, m ResizablePods, writer loop.Writer, k loop.Protector, metrics *Metrics, opts Options) *Actuator {
+func New(w *world.World, m ResizablePods, writer pods.Writer, k gate.Protector, metrics *Metrics, opts Options) *Actuator {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
-	base := loop.New(m, writer, calm)
+	base := pods.NewSkeleton(m, writer, calm)
 	l := &Actuator{
 		base: base, opts: opts, world: w, members: m, keeper: k, metrics: metrics, budget: workers.NewBudget(writesPerSecond), queue: base.Queue,
 		watch: clock.RealClock{}, claimed: map[workload.Ref]struct{}{}, notes: map[workload.Ref]Note{}, failures: map[workload.Ref]string{},

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/engine/apply"
-	"flyball.dev/flyball/engine/pods/loop"
+	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -22,7 +22,7 @@ const subresource = "resize"
 // refused changes, and records the refusals. The error is the first other failure.
 func (l *Actuator) writeAll(ctx context.Context, ref workload.Ref, id workload.Policy, changes []podsize.ResizeChange) (done, refused int,
 	err error) {
-	_, err = loop.Each(l.base, ref, l.budget, l.watch.Now, changes, func(c podsize.ResizeChange) error {
+	_, err = pods.Each(l.base, ref, l.budget, l.watch.Now, changes, func(c podsize.ResizeChange) error {
 		err := l.write(ctx, id, c)
 		switch why := whyNever(err); {
 		case err == nil:

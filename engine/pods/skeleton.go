@@ -1,6 +1,4 @@
-// Package loop is the skeleton of the actuators on pods of targets. Workers take targets, and owners of pods,
-// from a queue. Changes of pods queue them after a pause. A write changes one pod, if it is unchanged since it was read.
-package loop
+package pods
 
 import (
 	"context"
@@ -14,17 +12,15 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"flyball.dev/flyball/engine/apply"
-	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/podplan"
-	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Pods returns the pods of targets.
-type Pods interface {
+// Index returns the pods of targets.
+type Index interface {
 	// Observe adds a listener to later changes of pods.
-	Observe(l pods.Listener)
+	Observe(l Listener)
 	// Fleet returns the active pods of a target; false: not everything is known yet.
 	Fleet(ref workload.Ref) (*podplan.Fleet, bool)
 	// Groups returns the direct owners of the pods below a target. Above returns the owners of an object; sure is true if
@@ -40,12 +36,6 @@ type Writer interface {
 	Apply(ctx context.Context, resource schema.GroupVersionResource, obj *workload.Object, patch *workload.Patch) (apply.Outcome, error)
 }
 
-// Protector keeps an adapter from being deleted.
-type Protector interface {
-	// PutFinalizer adds the finalizer to the adapter of a kind, so the adapter stays until the pods are restored.
-	PutFinalizer(ctx context.Context, k *decide.Kind) error
-}
-
 const (
 	// parallel is the number of targets worked on at once.
 	parallel = 4
@@ -53,18 +43,19 @@ const (
 	FailuresAtMost = 3
 )
 
-// Skeleton is the common part of the actuators.
+// Skeleton is the common part of the actuators on pods of targets. Workers take targets, and owners of pods, from a queue.
+// Changes of pods queue them after a pause. A write changes one pod, if it is unchanged since it was read.
 type Skeleton struct {
 	// Queue has the targets, and the owners of pods, to work on.
 	Queue workqueue.TypedRateLimitingInterface[workload.Ref]
 	// calm is the pause after a change of pods, so changes at the same time are planned together.
 	calm    time.Duration
-	members Pods
+	members Index
 	writer  Writer
 }
 
-// New returns a Skeleton with an empty queue.
-func New(m Pods, w Writer, calm time.Duration) *Skeleton {
+// NewSkeleton returns a Skeleton with an empty queue.
+func NewSkeleton(m Index, w Writer, calm time.Duration) *Skeleton {
 	return &Skeleton{calm: calm, members: m, writer: w, Queue: workqueue.NewTypedRateLimitingQueue(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[workload.Ref](time.Second, time.Minute))}
 }
@@ -89,8 +80,6 @@ func (l *Skeleton) Calm(refs ...workload.Ref) {
 		l.Queue.AddAfter(ref, l.calm)
 	}
 }
-
-var podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
 // Write sends a patch of one pod. It fails with apply.ErrBehind if the pod has changed since it was read, and with
 // apply.ErrUndone if the write has no effect.
