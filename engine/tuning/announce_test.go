@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy/selector"
-	"flyball.dev/flyball/engine/tuning/actual"
+	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -72,7 +72,7 @@ func TestAutoscalerAndTargetAreAnnouncedSeparately(t *testing.T) {
 		minimum int64
 	}{{[]*podplan.Pod{before, before}, 5}, {[]*podplan.Pod{before, after}, 5}, {[]*podplan.Pod{after, after}, 5},
 		{[]*podplan.Pod{after, after}, 3}} {
-		x.has = actual.Of(is.pods, true)
+		x.has = podsize.NumbersOf(is.pods, true)
 		x.has.Numbers["min"] = is.minimum
 		l.announceChanges(ref, &world.Policy{}, &x, st, noon.Add(time.Duration(step)*time.Second))
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/tuning/actual"
+	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -141,7 +141,7 @@ func (m *Metrics) publishTarget(ref workload.Ref, x *subject) {
 	target := []string{ref.GroupKind.String(), ref.Namespace, ref.Name}
 	for i := range st.Containers {
 		c := &st.Containers[i]
-		for _, r := range actual.Requests(c) {
+		for _, r := range podsize.RecommendedIn(c) {
 			put := func(of string, amount float64) {
 				if r.Of == workload.CPU {
 					amount /= 1000
@@ -170,7 +170,7 @@ func (m *Metrics) publishTarget(ref workload.Ref, x *subject) {
 	}
 }
 
-func (m *Metrics) publishAutoscaler(target []string, a *v1alpha1.RecommendedAutoscaler, h *actual.Numbers) {
+func (m *Metrics) publishAutoscaler(target []string, a *v1alpha1.RecommendedAutoscaler, h *podsize.Numbers) {
 	for name, n := range map[string]*v1alpha1.RecommendedNumber{"min": &a.Min, "max": &a.Max, "utilisation": a.Utilisation} {
 		if n == nil {
 			continue

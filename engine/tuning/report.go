@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/tuning/actual"
+	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/tuning/resize"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -141,12 +141,12 @@ func (l *Actuator) heldBy(ref workload.Ref, waiting string) string {
 // markApplied marks the numbers that the policy has in place, and the reason for waiting. It returns the present
 // numbers of pods and autoscaler.
 func (l *Actuator) markApplied(ref workload.Ref, id workload.Policy, own *decide.Verdict, st *v1alpha1.RecommendationStatus,
-	pods resize.Note) actual.Numbers {
+	pods resize.Note) podsize.Numbers {
 	f, known := l.members.Fleet(ref)
 	if !known {
 		f = &podplan.Fleet{}
 	}
-	h := actual.Of(f.Pods, known)
+	h := podsize.NumbersOf(f.Pods, known)
 	st.Waiting = cmp.Or(pods.Frozen, pods.Turn)
 	if own.Result.Patch != nil {
 		st.Waiting = cmp.Or(own.Gate.Reason, l.rollouts.Waiting(ref), st.Waiting)

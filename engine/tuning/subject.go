@@ -13,7 +13,6 @@ import (
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/tuning/actual"
 	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
@@ -44,7 +43,7 @@ type subject struct {
 	blind bool
 	found policy.Found
 	// has holds the present numbers of the pods and the autoscaler.
-	has actual.Numbers
+	has podsize.Numbers
 	// pods is the progress of changes in place.
 	pods podplan.Resizing
 	// kept is the time of the last checkpoint.
@@ -133,8 +132,8 @@ func (l *Actuator) observe(s *world.Snapshot, ref workload.Ref, f *podplan.Fleet
 			seen.Ready++
 		}
 	}
-	seen.Requested, seen.Started = actual.Requested(f), x.started(f)
-	seen.Least, seen.Largest = actual.Extremes(f)
+	seen.Requested, seen.Started = podsize.Requested(f), x.started(f)
+	seen.Least, seen.Largest = podsize.Extremes(f)
 	seen.Pods.Settled, seen.Pods.Stuck, seen.Pods.Unable = observed.Settled, x.stuck, l.boostTrouble(f)
 	x.blind = false
 	for _, g := range s.Autoscalers(ref) {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/engine/podplan"
-	"flyball.dev/flyball/engine/tuning/actual"
 	"flyball.dev/flyball/engine/tuning/measure"
+	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -159,14 +159,14 @@ func TestMeanOfReadyPodsAndExtremesOfAllPods(t *testing.T) {
 	pods := []*podplan.Pod{pod("a", time.Hour, container("app", 100), container("side", 10)),
 		pod("b", time.Hour, container("app", 301), container("none", 0)),
 		unready(pod("c", time.Hour, container("app", 900)))}
-	if diff := cmp.Diff(map[string]int64{"app": 200, "side": 10}, actual.Requested(&podplan.Fleet{Pods: pods})); diff != "" {
+	if diff := cmp.Diff(map[string]int64{"app": 200, "side": 10}, podsize.Requested(&podplan.Fleet{Pods: pods})); diff != "" {
 		t.Error(diff)
 	}
 	most := map[string]workload.Requests{"app": {MilliCPU: 900, MemoryBytes: 900}, "side": {MilliCPU: 10, MemoryBytes: 990},
 		"none": {MemoryBytes: 1000}}
 	least := map[string]workload.Requests{"app": {MilliCPU: 100, MemoryBytes: 100}, "side": {MilliCPU: 10, MemoryBytes: 990},
 		"none": {MemoryBytes: 1000}}
-	gotLeast, gotMost := actual.Extremes(&podplan.Fleet{Pods: pods})
+	gotLeast, gotMost := podsize.Extremes(&podplan.Fleet{Pods: pods})
 	if diff := cmp.Diff(most, gotMost); diff != "" {
 		t.Error(diff)
 	}

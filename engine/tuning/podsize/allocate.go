@@ -6,6 +6,7 @@
 //     adds a request, limit or variable that the owner has not set, and leaves a pod changed by others alone (newpod.go).
 //   - Room: whether pods fit into the LimitRanges of their namespace and into the rest of its ResourceQuotas, for CPU and memory and
 //     by the rules of the API server for created pods. Quotas with scopes count only for some pods and are not checked (room.go).
+//   - Numbers: the present requests of pods beside the recommended ones: those that are applied, and the saving (actual.go).
 package podsize
 
 import (

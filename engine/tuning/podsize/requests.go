@@ -1,8 +1,7 @@
-package actual
+package podsize
 
 import (
 	"flyball.dev/flyball/engine/podplan"
-	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -10,7 +9,7 @@ import (
 func Requested(f *podplan.Fleet) map[string]int64 {
 	sums, pods := map[string]int64{}, map[string]int64{}
 	for _, p := range f.Pods {
-		for _, c := range podsize.Usual(p) {
+		for _, c := range Usual(p) {
 			if p.Ready && c.CPU > 0 {
 				sums[c.Name] += c.CPU
 				pods[c.Name]++
@@ -27,7 +26,7 @@ func Requested(f *podplan.Fleet) map[string]int64 {
 func Extremes(f *podplan.Fleet) (least, most map[string]workload.Requests) {
 	least, most = map[string]workload.Requests{}, map[string]workload.Requests{}
 	for _, p := range f.Pods {
-		for _, c := range podsize.Usual(p) {
+		for _, c := range Usual(p) {
 			low, known := least[c.Name]
 			if !known {
 				low = workload.Requests{MilliCPU: c.CPU, MemoryBytes: c.Memory}

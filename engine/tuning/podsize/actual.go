@@ -1,6 +1,4 @@
-// Package actual compares recommendations with the present numbers of pods and autoscalers. It marks the applied
-// numbers and computes the saving.
-package actual
+package podsize
 
 import (
 	"fmt"
@@ -12,7 +10,6 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/podplan"
-	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -28,11 +25,11 @@ type Numbers struct {
 	others  map[string]bool
 }
 
-// Of returns the state of pods, without an autoscaler yet. known reports whether the pods are known at all.
-func Of(pods []*podplan.Pod, known bool) Numbers {
+// NumbersOf returns the state of pods, without an autoscaler yet. known reports whether the pods are known at all.
+func NumbersOf(pods []*podplan.Pod, known bool) Numbers {
 	h := Numbers{pods: pods, known: known, requests: map[workload.Amount]span{}, Numbers: map[string]int64{}, others: map[string]bool{}}
 	for _, p := range pods {
-		for _, c := range podsize.Usual(p) {
+		for _, c := range Usual(p) {
 			for of, amount := range map[workload.Resource]int64{workload.CPU: c.CPU, workload.Memory: c.Memory} {
 				key := request(c.Name, of)
 				h.requests[key] = h.requests[key].with(amount, p.Resize.State != podplan.ResizeDone)
@@ -89,8 +86,8 @@ type Recommended struct {
 	*v1alpha1.RecommendedRequest
 }
 
-// Requests returns the recommended requests of a container.
-func Requests(c *v1alpha1.RecommendedContainer) []Recommended {
+// RecommendedIn returns the recommended requests of a container.
+func RecommendedIn(c *v1alpha1.RecommendedContainer) []Recommended {
 	both := []Recommended{{workload.CPU, c.CPU}, {workload.Memory, c.Memory}}
 	return slices.DeleteFunc(both, func(r Recommended) bool { return r.RecommendedRequest == nil })
 }
@@ -128,7 +125,7 @@ func claimOf(v *decide.Verdict, id workload.Policy, container string, of workloa
 func (h *Numbers) Mark(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) {
 	for i := range st.Containers {
 		c := &st.Containers[i]
-		for _, r := range Requests(c) {
+		for _, r := range RecommendedIn(c) {
 			r.Applied = h.isApplied(v, id, c.Name, r.Of)
 		}
 	}
@@ -156,7 +153,7 @@ func (h *Numbers) Behind(v *decide.Verdict, id workload.Policy, st *v1alpha1.Rec
 	}
 	late := 0
 	for _, p := range h.pods {
-		one := Of([]*podplan.Pod{p}, true)
+		one := NumbersOf([]*podplan.Pod{p}, true)
 		if one.isBehind(v, id, st) {
 			late++
 		}
@@ -188,7 +185,7 @@ func (h *Numbers) isBehind(v *decide.Verdict, id workload.Policy, st *v1alpha1.R
 func (h *Numbers) Saved(v *decide.Verdict, id workload.Policy, st *v1alpha1.RecommendationStatus) (less workload.Requests) {
 	for i := range st.Containers {
 		c := &st.Containers[i]
-		for _, r := range Requests(c) {
+		for _, r := range RecommendedIn(c) {
 			if _, claim := claimOf(v, id, c.Name, r.Of); claim == nil {
 				continue
 			}
@@ -251,7 +248,7 @@ func (h *Numbers) InUse(st *v1alpha1.RecommendationStatus) map[string]string {
 	values := map[string]string{}
 	for i := range st.Containers {
 		c := &st.Containers[i]
-		for _, r := range Requests(c) {
+		for _, r := range RecommendedIn(c) {
 			key := c.Name + " " + string(r.Of)
 			pods, known := h.requests[request(c.Name, r.Of)]
 			switch {

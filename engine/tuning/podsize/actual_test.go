@@ -1,4 +1,4 @@
-package actual
+package podsize
 
 import (
 	"slices"
@@ -143,7 +143,7 @@ func TestAppliedRequestsAreThoseOfPods(t *testing.T) {
 		if tc.edit != nil {
 			tc.edit(v)
 		}
-		h := Of(tc.pods, true)
+		h := NumbersOf(tc.pods, true)
 		if cpu, memory := h.isApplied(v, tuned, "app", workload.CPU), h.isApplied(v, tuned, "app", workload.Memory); cpu != tc.cpu ||
 			memory != tc.memory {
 			t.Errorf("%s: CPU is applied: %t, memory %t", tc.reason, cpu, memory)
@@ -193,7 +193,7 @@ func TestSavingsAreThoseOfPods(t *testing.T) {
 			[]*podplan.Pod{requesting("postgres", 1000, 1), requesting("postgres", 1000, 1)},
 			workload.Requests{MilliCPU: 1000, MemoryBytes: 2 * 768 << 20}},
 	} {
-		h, st := Of(tc.pods, true), found()
+		h, st := NumbersOf(tc.pods, true), found()
 		st.Containers[0].CPU.Applied, st.Containers[0].Memory.Applied = tc.applied, tc.applied
 		if diff := cmp.Diff(tc.want, h.Saved(written(t, tc.kind, tc.obj, tc.asked), tuned, &st)); diff != "" {
 			t.Errorf("%s: %s", tc.reason, diff)
@@ -208,7 +208,7 @@ func TestRequestIsInUseIfAllPodsHaveIt(t *testing.T) {
 	st := found()
 	check := func(reason string, want map[string]string, pods ...*podplan.Pod) {
 		t.Helper()
-		h := Of(pods, true)
+		h := NumbersOf(pods, true)
 		if diff := cmp.Diff(want, h.InUse(&st)); diff != "" {
 			t.Errorf("%s: %s", reason, diff)
 		}
@@ -236,7 +236,7 @@ func TestNumbersOfAnAutoscalerIncludeThoseSetByFlyball(t *testing.T) {
 	}
 	v.Plan.Min = &workload.Claim[int64]{Value: 3, By: tuned}
 	v.Plan.Max = &workload.Claim[int64]{Value: 20, By: workload.Policy{Kind: "Trigger", Namespace: "shop", Name: "peak"}}
-	h := Of(nil, true)
+	h := NumbersOf(nil, true)
 	h.see(v, tuned)
 	if diff := cmp.Diff(map[string]int64{"min": 3, "max": 20, "utilisation": 77}, h.Numbers); diff != "" {
 		t.Error(diff)
@@ -253,7 +253,7 @@ func TestNumbersOfAnAutoscalerIncludeThoseSetByFlyball(t *testing.T) {
 		t.Error("one of its targets is that of another policy")
 	}
 	v.Plan.Amounts = nil
-	h = Of(nil, true)
+	h = NumbersOf(nil, true)
 	if h.see(v, tuned); h.Numbers["utilisation"] != 50 {
 		t.Errorf("where none is asked for it is the first, not %d", h.Numbers["utilisation"])
 	}
