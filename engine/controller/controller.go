@@ -1,6 +1,6 @@
-// Package controller has the common parts of the reconcilers of Flyball's own kinds: waking them from inside the
-// process, writing finalizers, retrying stale writes, and removing webhook configurations without a server. Each
-// reconciler is a package below.
+// Package controller brings the objects of Flyball's own kinds into the world (feed.go), and has the common parts of their
+// reconcilers: waking them from inside the process, writing finalizers, retrying stale writes, and removing webhook
+// configurations without a server. Each reconciler is a package below.
 package controller
 
 import (

@@ -11,8 +11,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"flyball.dev/flyball/engine/apply"
+	"flyball.dev/flyball/engine/controller"
 	"flyball.dev/flyball/engine/controller/adapters"
-	"flyball.dev/flyball/engine/controller/feed"
 	"flyball.dev/flyball/engine/controller/freezes"
 	"flyball.dev/flyball/engine/controller/policies"
 	"flyball.dev/flyball/engine/pods"
@@ -118,7 +118,7 @@ func addEngine(mgr ctrl.Manager, b base, pods pods.Options) error {
 func (b base) addControllers(mgr ctrl.Manager, finalizers *policies.Controllers, adapters *adapters.Controller, loop *reconcile.Loop,
 ) error {
 	cached, clock := mgr.GetClient(), b.opts.Clock
-	inbound, err := feed.New(b.config, mgr.GetCache(), mgr.GetAPIReader(), b.world, loop.NamespaceChanged, b.log)
+	inbound, err := controller.NewFeed(b.config, mgr.GetCache(), mgr.GetAPIReader(), b.world, loop.NamespaceChanged, b.log)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,4 @@
-// Package feed keeps a World in step with the objects of Flyball's own kinds and with namespaces, on every replica.
-// Changes are collected and applied in one transaction.
-package feed
+package controller
 
 import (
 	"context"
@@ -28,7 +26,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Feed brings objects into a World. It is a Runnable of a manager.
+// Feed keeps a World in step with the objects of Flyball's own kinds and with namespaces, on every replica. Changes are
+// collected and applied in one transaction. It is a Runnable of a manager.
 type Feed struct {
 	world   *world.World
 	cache   cache.Cache
@@ -48,10 +47,10 @@ type Feed struct {
 // kindCalendar and kindAdapter are the names of the kinds other than policies.
 const kindCalendar, kindAdapter = "Calendar", "Adapter"
 
-// New returns a Feed that reads Flyball's own objects from the cache, namespaces through the configuration, and the
+// NewFeed returns a Feed that reads Flyball's own objects from the cache, namespaces through the configuration, and the
 // files of calendars through the reader. namespaceChanged is called with the name of a namespace after a change of
 // its labels, annotations or deletion state. A rest.Config without a usable API server is an error.
-func New(config *rest.Config, cached cache.Cache, reader client.Reader, w *world.World, namespaceChanged func(string),
+func NewFeed(config *rest.Config, cached cache.Cache, reader client.Reader, w *world.World, namespaceChanged func(string),
 	log logr.Logger) (*Feed, error) {
 	watches, err := watch.NewManager(config)
 	if err != nil {
