@@ -21,7 +21,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/engine/admission/callers"
 	"flyball.dev/flyball/engine/admission/evaluate"
 	"flyball.dev/flyball/engine/savings"
 )
@@ -85,7 +84,7 @@ func (o *InClusterOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connect to the cluster: %w", err)
 	}
-	gate := callers.New(callers.Options{Tokens: clients.TokenReviews(), Rate: requestsOfPerson, Pace: clock.RealClock{},
+	gate := evaluate.NewCallers(evaluate.CallerOptions{Tokens: clients.TokenReviews(), Rate: requestsOfPerson, Pace: clock.RealClock{},
 		Impersonation: "the pages show and do only things that the token itself may do"})
 	pages := NewPeopleServer(gate.Admit,
 		func(token, namespace string, user *authenticationv1.UserInfo) (ServerOptions, error) {

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
-	"flyball.dev/flyball/engine/admission/callers"
 	"flyball.dev/flyball/engine/admission/review"
 	"flyball.dev/flyball/engine/admission/rights"
 )
@@ -34,7 +33,7 @@ type Options struct {
 	// KindOf returns the resource of a kind. It returns false if the kind has no adapter.
 	KindOf func(schema.GroupKind) (Served, bool)
 	// Tokens and Rights call the API server.
-	Tokens callers.TokenReviewer
+	Tokens TokenReviewer
 	Rights rights.AccessReviewer
 	// Audiences are the accepted audiences of tokens. Without any, the audiences of the API server are accepted.
 	Audiences []string
@@ -50,7 +49,7 @@ type Options struct {
 // api is the handler.
 type api struct {
 	Options
-	gate *callers.Gate
+	callers *Callers
 	// bounded reads the body within the bounds and answers.
 	bounded http.Handler
 	// comparing is held while a manifest is compared with the live object. Only one comparison runs at a time, so that
@@ -60,9 +59,9 @@ type api struct {
 
 // New returns the handler of Path.
 func New(o Options) http.Handler {
-	gate := callers.New(callers.Options{Tokens: o.Tokens, Rights: o.Rights, Audiences: o.Audiences, Rate: o.Rate, Pace: o.Pace,
+	callers := NewCallers(CallerOptions{Tokens: o.Tokens, Rights: o.Rights, Audiences: o.Audiences, Rate: o.Rate, Pace: o.Pace,
 		Impersonation: "name the author of the change in spec.user and spec.groups"})
-	a := &api{Options: o, gate: gate, comparing: make(chan struct{}, 1)}
+	a := &api{Options: o, callers: callers, comparing: make(chan struct{}, 1)}
 	a.bounded = review.New(http.HandlerFunc(a.answer), o.Log)
 	return a
 }
@@ -78,12 +77,12 @@ func callerOf(ctx context.Context) *authenticationv1.UserInfo {
 func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		callers.TurnAway(w, req, review.Faultf(http.StatusMethodNotAllowed, "post a %s", Kind))
+		TurnAway(w, req, review.Faultf(http.StatusMethodNotAllowed, "post a %s", Kind))
 		return
 	}
-	caller, err := a.gate.Admit(req)
+	caller, err := a.callers.Admit(req)
 	if err != nil {
-		callers.TurnAway(w, req, err)
+		TurnAway(w, req, err)
 		return
 	}
 	a.bounded.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), callerKey{}, caller)))
@@ -95,17 +94,17 @@ func (a *api) answer(w http.ResponseWriter, req *http.Request) {
 	defer cancel()
 	body, err := review.ReadBody(w, req)
 	if err != nil {
-		callers.TurnAway(w, req, err)
+		TurnAway(w, req, err)
 		return
 	}
 	review, err := a.review(ctx, req, body)
 	if err != nil {
-		callers.TurnAway(w, req, err)
+		TurnAway(w, req, err)
 		return
 	}
 	text, err := json.Marshal(review)
 	if err != nil {
-		callers.TurnAway(w, req, err)
+		TurnAway(w, req, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

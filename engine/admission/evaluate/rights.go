@@ -20,7 +20,7 @@ func (a *api) authorize(ctx context.Context, caller *authenticationv1.UserInfo, 
 	if target.Namespace != "" {
 		in = " in namespace " + target.Namespace
 	}
-	return a.gate.Need(ctx, caller, authorizationv1.ResourceAttributes{
+	return a.callers.Need(ctx, caller, authorizationv1.ResourceAttributes{
 		Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Resource: Resource, Verb: "create",
 		Namespace: target.Namespace,
 	}, "create "+Resource+"."+v1alpha1.GroupVersion.Group+in)
@@ -54,5 +54,5 @@ func (a *api) subject(ctx context.Context, caller *authenticationv1.UserInfo, s 
 
 func (a *api) needImpersonate(ctx context.Context, caller *authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) error {
 	what.Verb, what.Version = "impersonate", "v1"
-	return a.gate.Need(ctx, caller, what, fmt.Sprintf("impersonate %s %q", what.Resource, what.Name))
+	return a.callers.Need(ctx, caller, what, fmt.Sprintf("impersonate %s %q", what.Resource, what.Name))
 }

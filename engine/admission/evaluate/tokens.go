@@ -1,4 +1,4 @@
-package callers
+package evaluate
 
 import (
 	"context"
@@ -36,21 +36,21 @@ type TokenReviewer interface {
 	Create(ctx context.Context, review *authenticationv1.TokenReview, opts metav1.CreateOptions) (*authenticationv1.TokenReview, error)
 }
 
-// callers authenticates callers by token reviews of the API server.
-type callers struct {
-	tokens    TokenReviewer
+// tokens authenticates callers by token reviews of the API server.
+type tokens struct {
+	reviewer  TokenReviewer
 	audiences []string
 	slots     chan struct{}
 	known     *cache.LRUExpireCache
 }
 
-func newCallers(tokens TokenReviewer, audiences []string, pace clock.PassiveClock) *callers {
-	return &callers{tokens: tokens, audiences: audiences, slots: make(chan struct{}, maxAsking),
+func newTokens(reviewer TokenReviewer, audiences []string, pace clock.PassiveClock) *tokens {
+	return &tokens{reviewer: reviewer, audiences: audiences, slots: make(chan struct{}, maxAsking),
 		known: cache.NewLRUExpireCacheWithClock(maxKnown, pace)}
 }
 
 // of returns the sender of a request, or an error if the API server does not accept the token.
-func (c *callers) of(req *http.Request) (*authenticationv1.UserInfo, error) {
+func (c *tokens) of(req *http.Request) (*authenticationv1.UserInfo, error) {
 	scheme, token, _ := strings.Cut(req.Header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
 	if !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxToken {
@@ -68,7 +68,7 @@ func (c *callers) of(req *http.Request) (*authenticationv1.UserInfo, error) {
 	case <-ctx.Done():
 		return nil, &review.Fault{Code: http.StatusTooManyRequests, Err: errors.New("too many tokens at once"), Again: time.Second}
 	}
-	answer, err := c.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token,
+	answer, err := c.reviewer.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token,
 		Audiences: c.audiences}}, metav1.CreateOptions{})
 	if err != nil {
 		return nil, &review.Fault{Code: http.StatusServiceUnavailable, Err: errors.New("the API server cannot be asked whose token this is"),
@@ -83,6 +83,6 @@ func (c *callers) of(req *http.Request) (*authenticationv1.UserInfo, error) {
 
 // meant reports whether a reviewed token is for one of the audiences. An API server without support for audiences
 // returns no audiences.
-func (c *callers) meant(audiences []string) bool {
+func (c *tokens) meant(audiences []string) bool {
 	return len(c.audiences) == 0 || slices.ContainsFunc(audiences, func(a string) bool { return slices.Contains(c.audiences, a) })
 }

@@ -1,4 +1,4 @@
-package callers
+package evaluate
 
 import (
 	"net/http"

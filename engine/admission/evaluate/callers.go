@@ -1,6 +1,4 @@
-// Package callers admits callers of the evaluate API, which people and pipelines call. It authenticates each caller by a
-// token review, limits the rate of each user, and asks the API server for rights.
-package callers
+package evaluate
 
 import (
 	"context"
@@ -19,8 +17,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Options configure a Gate.
-type Options struct {
+// CallerOptions configure Callers.
+type CallerOptions struct {
 	// Tokens and Rights call the API server.
 	Tokens TokenReviewer
 	Rights rights.AccessReviewer
@@ -34,34 +32,35 @@ type Options struct {
 	Impersonation string
 }
 
-// Gate admits the callers of one API.
-type Gate struct {
+// Callers admits the callers of one API, which people and pipelines call. It authenticates each caller by a token review,
+// limits the rate of each user, and asks the API server for rights.
+type Callers struct {
 	rights        rights.AccessReviewer
-	callers       *callers
+	tokens        *tokens
 	rates         *rates
 	impersonation string
 }
 
-// New returns a Gate.
-func New(o Options) *Gate {
-	return &Gate{rights: rights.NewReviews(o.Rights, o.Pace), callers: newCallers(o.Tokens, o.Audiences, o.Pace),
+// NewCallers returns Callers.
+func NewCallers(o CallerOptions) *Callers {
+	return &Callers{rights: rights.NewReviews(o.Rights, o.Pace), tokens: newTokens(o.Tokens, o.Audiences, o.Pace),
 		rates: newRates(o.Rate, o.Pace), impersonation: o.Impersonation}
 }
 
-// Admit returns the caller of a request. It reads only the head of the request. The error is a limits.Fault.
-func (g *Gate) Admit(req *http.Request) (*authenticationv1.UserInfo, error) {
+// Admit returns the caller of a request. It reads only the head of the request. The error is a review.Fault.
+func (c *Callers) Admit(req *http.Request) (*authenticationv1.UserInfo, error) {
 	for name := range req.Header {
 		// API servers take the user from these headers. To ignore them here would act for the caller instead.
 		if strings.HasPrefix(name, "Impersonate-") {
 			return nil, review.Faultf(http.StatusBadRequest, "the header %s is not supported: %s",
-				workload.OneLine(name, review.MaxRefusal), g.impersonation)
+				workload.OneLine(name, review.MaxRefusal), c.impersonation)
 		}
 	}
-	caller, err := g.callers.of(req)
+	caller, err := c.tokens.of(req)
 	if err != nil {
 		return nil, err
 	}
-	if wait := g.rates.take(caller.Username); wait > 0 {
+	if wait := c.rates.take(caller.Username); wait > 0 {
 		return nil, &review.Fault{Code: http.StatusTooManyRequests,
 			Err: fmt.Errorf("user %q asks too often", workload.OneLine(caller.Username, review.MaxRefusal)), Again: wait}
 	}
@@ -69,8 +68,8 @@ func (g *Gate) Admit(req *http.Request) (*authenticationv1.UserInfo, error) {
 }
 
 // Holds reports whether a caller has a right. An error is that of the API server.
-func (g *Gate) Holds(ctx context.Context, caller *authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) (bool, error) {
-	held, err := rights.Holds(ctx, g.rights, *caller, what)
+func (c *Callers) Holds(ctx context.Context, caller *authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) (bool, error) {
+	held, err := rights.Holds(ctx, c.rights, *caller, what)
 	if err != nil {
 		return false, fmt.Errorf("ask the API server whether user %q may %s %s: %w", caller.Username, what.Verb, what.Resource, err)
 	}
@@ -78,8 +77,8 @@ func (g *Gate) Holds(ctx context.Context, caller *authenticationv1.UserInfo, wha
 }
 
 // Need returns an error if a caller lacks a right. The words describe the right.
-func (g *Gate) Need(ctx context.Context, caller *authenticationv1.UserInfo, what authorizationv1.ResourceAttributes, words string) error {
-	held, err := g.Holds(ctx, caller, what)
+func (c *Callers) Need(ctx context.Context, caller *authenticationv1.UserInfo, what authorizationv1.ResourceAttributes, words string) error {
+	held, err := c.Holds(ctx, caller, what)
 	if err == nil && !held {
 		err = review.Faultf(http.StatusForbidden, "user %q may not %s", caller.Username, words)
 	}
