@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/admission/review"
 	"flyball.dev/flyball/engine/admission/rights"
-	"flyball.dev/flyball/engine/admission/validate"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
 )
@@ -63,10 +63,10 @@ func TestHoldOwnerNeedsRightToPatchOwners(t *testing.T) {
 					review.Status.Allowed = slices.Contains(tc.may, asked)
 					return review, nil
 				})}
-			kind := authors.Ask(validate.OwnKind{Kind: row.Name, Resource: row.Resource, Validator: validate.ValidatorFunc(
-				func(context.Context, validate.Request) ([]string, field.ErrorList, error) { return nil, nil, nil })}, row)
+			kind := authors.Ask(review.OwnKind{Kind: row.Name, Resource: row.Resource, Validator: review.ValidatorFunc(
+				func(context.Context, review.Request) ([]string, field.ErrorList, error) { return nil, nil, nil })}, row)
 			_, errs, err := kind.Validator.Validate(t.Context(),
-				validate.Request{Operation: admissionv1.Create, Kind: v1alpha1.GroupVersion.WithKind(row.Name),
+				review.Request{Operation: admissionv1.Create, Kind: v1alpha1.GroupVersion.WithKind(row.Name),
 					Namespace: meta.Namespace, Name: "nights", New: obj, SpecChanged: true, User: authenticationv1.UserInfo{Username: "alice"}})
 			switch {
 			case len(errs) > 0:

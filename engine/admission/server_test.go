@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"flyball.dev/flyball/engine/admission/register"
+	"flyball.dev/flyball/engine/admission/review"
 	"flyball.dev/flyball/engine/admission/serve"
-	"flyball.dev/flyball/engine/admission/validate"
 )
 
 func configurations() admissionregistrationclient.ValidatingWebhookConfigurationInterface {
@@ -42,12 +42,12 @@ func TestOptionsAreChecked(t *testing.T) {
 		{"a URL with a path", func(o *serve.Options) { o.Endpoint.URL = "https://127.0.0.1:1/x" }, "https://host:port"},
 		{"no place for certificates", func(o *serve.Options) { o.Secret.Namespace = "" }, "Secret"},
 		{"a kind twice", func(o *serve.Options) { o.Kinds = append(o.Kinds, o.Kinds[0]) }, "twice"},
-		{"a kind without validator", func(o *serve.Options) { o.Kinds = []validate.OwnKind{{Kind: "A", Resource: "as"}} }, "validator"},
+		{"a kind without validator", func(o *serve.Options) { o.Kinds = []review.OwnKind{{Kind: "A", Resource: "as"}} }, "validator"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
 			o := good
-			o.Kinds = append([]validate.OwnKind(nil), good.Kinds...)
+			o.Kinds = append([]review.OwnKind(nil), good.Kinds...)
 			tt.spoil(&o)
 			if _, err := serve.New(o); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("New: %v, want an error that names %s", err, tt.want)
@@ -103,7 +103,7 @@ func TestOwnConfigurationIsKept(t *testing.T) {
 	opts := options(t, adapters(t))
 	opts.Keeper.Author = register.Author{Release: "this one"}
 	server, _ := start(t, opts)
-	want := register.Configuration(opts.OwnConfiguration, opts.Endpoint, validate.Registered(opts.Kinds), nil)
+	want := register.Configuration(opts.OwnConfiguration, opts.Endpoint, opts.Kinds, nil)
 	want.Webhooks[0].ClientConfig = server.Client(register.ValidatePath)
 	want.Annotations = map[string]string{"flyball.dev/described-by": "this one"}
 	var before string
@@ -243,14 +243,14 @@ func TestTwoReleasesDoNotFight(t *testing.T) {
 }
 
 func TestConfigurationOfService(t *testing.T) {
-	kinds := []validate.OwnKind{
+	kinds := []review.OwnKind{
 		{Kind: "Schedule", Resource: "schedules"},
 		{Kind: "Adapter", Resource: "adapters"},
 		{Kind: "ChangeFreeze", Resource: "changefreezes", Deletions: true},
 		{Kind: "FreezeException", Resource: "freezeexceptions", Status: true},
 	}
 	endpoint := register.Endpoint{Service: &admissionregistrationv1.ServiceReference{Namespace: "flyball-system", Name: "flyball-webhook"}}
-	got := register.Configuration("flyball", endpoint, validate.Registered(kinds), []byte("CA")).Webhooks[0]
+	got := register.Configuration("flyball", endpoint, kinds, []byte("CA")).Webhooks[0]
 	wantClient := admissionregistrationv1.WebhookClientConfig{CABundle: []byte("CA"), Service: &admissionregistrationv1.ServiceReference{
 		Namespace: "flyball-system", Name: "flyball-webhook", Path: new(register.ValidatePath), Port: new(int32(443)),
 	}}

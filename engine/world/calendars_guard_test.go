@@ -20,8 +20,8 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	freezeadmission "flyball.dev/flyball/engine/admission/freeze"
+	"flyball.dev/flyball/engine/admission/review"
 	"flyball.dev/flyball/engine/admission/rights"
-	"flyball.dev/flyball/engine/admission/validate"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
@@ -52,10 +52,10 @@ func (onlyA) Metadata(_ context.Context, resource schema.GroupVersionResource, _
 }
 
 // calendarGuard returns the validator of calendars in a world at a time.
-func calendarGuard(w *world.World, r *counted, at time.Time) validate.Validator {
+func calendarGuard(w *world.World, r *counted, at time.Time) review.Validator {
 	g := &freezeadmission.Guard{Freezes: w, Objects: onlyA{}, Rights: r, Clock: clocktesting.NewFakePassiveClock(at),
 		Context: freeze.Context{Calendars: w.Snapshot().Days, Lost: w.Snapshot().Lost}}
-	pass := validate.ValidatorFunc(func(context.Context, validate.Request) ([]string, field.ErrorList, error) { return nil, nil, nil })
+	pass := review.ValidatorFunc(func(context.Context, review.Request) ([]string, field.ErrorList, error) { return nil, nil, nil })
 	return g.Calendar(pass, w.Snapshot().Including).Validator
 }
 
@@ -72,7 +72,7 @@ func TestOneCheckCoversAllFreezesOfAKind(t *testing.T) {
 			tx.SetPolicy(kind(freeze.ClusterKind), f)
 		}
 	})
-	edit := validate.Request{Old: including("a", 1), New: including("a", 2), SpecChanged: true}
+	edit := review.Request{Old: including("a", 1), New: including("a", 2), SpecChanged: true}
 	onDay := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for reason, c := range map[string]struct {
 		allows  func(authorizationv1.ResourceAttributes) bool
@@ -103,7 +103,7 @@ func TestAFreezeOfOneNamespaceGuardsNoCalendar(t *testing.T) {
 			tx.SetCalendar(including("bb", 1))
 			tx.SetPolicy(kind(freeze.Kind), f)
 		})
-		for reason, req := range map[string]validate.Request{
+		for reason, req := range map[string]review.Request{
 			"an edit":                     {Old: including("a", 1, "bb"), New: including("a", 2), SpecChanged: true},
 			"a missing include":           {Old: including("a", 1, "bb"), New: including("a", 2, "ccc"), SpecChanged: true},
 			"the deletion":                {Old: including("a", 1, "bb")},
@@ -170,7 +170,7 @@ func TestNoWriteBreaksACalendarOfAFreeze(t *testing.T) {
 		{"the deletion of the freeze's calendar", including("a", 1, "bb"), nil, ""},
 		{"the deletion of another calendar", including("free", 1, "bb"), nil, ""},
 	} {
-		req := validate.Request{SpecChanged: true}
+		req := review.Request{SpecChanged: true}
 		if test.old != nil {
 			req.Old = test.old
 		}

@@ -21,9 +21,9 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	freezeadmission "flyball.dev/flyball/engine/admission/freeze"
 	"flyball.dev/flyball/engine/admission/register"
+	"flyball.dev/flyball/engine/admission/review"
 	"flyball.dev/flyball/engine/admission/rights"
 	"flyball.dev/flyball/engine/admission/serve"
-	"flyball.dev/flyball/engine/admission/validate"
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/controller"
 	"flyball.dev/flyball/engine/controller/freezes"
@@ -96,7 +96,7 @@ func newJudging(mgr ctrl.Manager, config *rest.Config, opts Options, w *world.Wo
 func (j *judging) exempt() []string { return freezeadmission.Exempt(j.opts.Namespace) }
 
 // guard adds the freeze kinds to Flyball's own kinds, and guards the adapters.
-func (j *judging) guard(kinds []validate.OwnKind) []validate.OwnKind {
+func (j *judging) guard(kinds []review.OwnKind) []review.OwnKind {
 	g := &freezeadmission.Guard{
 		Freezes: j.world, Objects: j.metadata, Rights: rights.NewReviews(j.clients.rights.SubjectAccessReviews(), clock.RealClock{}),
 		Clock: j.clock,

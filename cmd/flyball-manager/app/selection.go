@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/clock"
 
-	"flyball.dev/flyball/engine/admission/validate"
+	"flyball.dev/flyball/engine/admission/review"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/policy/selector"
@@ -38,14 +38,14 @@ type selectionWarnings struct {
 }
 
 // wrap adds the warnings to the validators of policies.
-func (s selectionWarnings) wrap(list []validate.OwnKind) []validate.OwnKind {
+func (s selectionWarnings) wrap(list []review.OwnKind) []review.OwnKind {
 	for i := range list {
 		kind, ok := kinds.Find(list[i].Kind)
 		if !ok {
 			continue
 		}
 		inner := list[i].Validator
-		list[i].Validator = validate.ValidatorFunc(func(ctx context.Context, req validate.Request) ([]string, field.ErrorList, error) {
+		list[i].Validator = review.ValidatorFunc(func(ctx context.Context, req review.Request) ([]string, field.ErrorList, error) {
 			warnings, errs, err := inner.Validate(ctx, req)
 			if err != nil || len(errs) > 0 || req.Operation == admissionv1.Delete || !req.SpecChanged && req.Old != nil {
 				return warnings, errs, err

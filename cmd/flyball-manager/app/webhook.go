@@ -17,9 +17,9 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admission/register"
+	"flyball.dev/flyball/engine/admission/review"
 	"flyball.dev/flyball/engine/admission/rights"
 	"flyball.dev/flyball/engine/admission/serve"
-	"flyball.dev/flyball/engine/admission/validate"
 	"flyball.dev/flyball/engine/controller/freezes"
 	"flyball.dev/flyball/engine/controller/notifications"
 	"flyball.dev/flyball/engine/inspect"
@@ -103,14 +103,14 @@ func (j *judging) serverOptions(mgr ctrl.Manager, config *rest.Config, w *world.
 	}
 	o.Keeper.Owner = j.owner()
 	if o.Keeper.Author, err = j.author(mgr.Elected(), register.Configuration(register.OwnConfigurationName, o.Endpoint,
-		validate.Registered(o.Kinds), nil)); err != nil {
+		o.Kinds, nil)); err != nil {
 		return o, err
 	}
 	return o, nil
 }
 
 // ownKinds returns the validators of Flyball's own kinds, with the guards of freezes and the rights of authors.
-func (j *judging) ownKinds(w *world.World, inspector *inspect.Inspector, clientset *clients) []validate.OwnKind {
+func (j *judging) ownKinds(w *world.World, inspector *inspect.Inspector, clientset *clients) []review.OwnKind {
 	ctx, reviews := compileContext(w), clientset.rights.SubjectAccessReviews()
 	own := j.guard(ownKinds(w, ctx, rights.Adapters{Resources: inspector, Reviews: reviews}, j.messages, j.opts.Clock))
 	own = askAuthors(own, &rights.Authors{
@@ -141,7 +141,7 @@ func compileContext(w *world.World) policy.Context {
 }
 
 // askAuthors adds to validators the check that the authors of policies have the rights that their policies use.
-func askAuthors(list []validate.OwnKind, authors *rights.Authors) []validate.OwnKind {
+func askAuthors(list []review.OwnKind, authors *rights.Authors) []review.OwnKind {
 	for i := range list {
 		if row, ok := kinds.Find(list[i].Kind); ok && row.ActsOnTargets() {
 			list[i] = authors.Ask(list[i], row)
@@ -153,8 +153,8 @@ func askAuthors(list []validate.OwnKind, authors *rights.Authors) []validate.Own
 // ownKinds returns Flyball's own kinds except freezes, with the validators for rules that schema and CEL cannot
 // express. The guard validates freezes.
 func ownKinds(w *world.World, ctx policy.Context, adapters rights.Adapters, messages *notifications.Controller, clk clock.PassiveClock,
-) []validate.OwnKind {
-	list := []validate.OwnKind{
+) []review.OwnKind {
+	list := []review.OwnKind{
 		{Kind: "Adapter", Resource: "adapters", Validator: adapters},
 		{Kind: "Calendar", Resource: "calendars", Validator: checkCalendar(w, clk)},
 		{Kind: "Notification", Resource: "notifications", Validator: checkNotification(messages)},
@@ -177,7 +177,7 @@ func ownKinds(w *world.World, ctx policy.Context, adapters rights.Adapters, mess
 		if kind.MostInForce > 0 {
 			spec = limitInForce(w, clk, kind, spec)
 		}
-		list = append(list, validate.OwnKind{Kind: kind.Name, Resource: kind.Resource, Validator: onceLoaded(w, spec)})
+		list = append(list, review.OwnKind{Kind: kind.Name, Resource: kind.Resource, Validator: onceLoaded(w, spec)})
 	}
 	return list
 }
@@ -187,8 +187,8 @@ const mostEnded = 10
 
 // limitInForce adds to a validator the limits of the objects of a kind in a namespace, for a new object and for an edit by which an
 // ended object begins again.
-func limitInForce(w *world.World, clk clock.PassiveClock, kind policy.Row, spec validate.Validator) validate.Validator {
-	return validate.ValidatorFunc(func(ctx context.Context, req validate.Request) ([]string, field.ErrorList, error) {
+func limitInForce(w *world.World, clk clock.PassiveClock, kind policy.Row, spec review.Validator) review.Validator {
+	return review.ValidatorFunc(func(ctx context.Context, req review.Request) ([]string, field.ErrorList, error) {
 		warnings, errs, err := spec.Validate(ctx, req)
 		obj, _ := req.New.(policy.Object)
 		if err != nil || len(errs) > 0 || obj == nil {
@@ -223,14 +223,14 @@ func limitInForce(w *world.World, clk clock.PassiveClock, kind policy.Row, spec 
 }
 
 // checkNotification returns the validator of Notifications.
-func checkNotification(messages *notifications.Controller) validate.Validator {
+func checkNotification(messages *notifications.Controller) review.Validator {
 	spec := checkWith(func(ctx context.Context, n *v1alpha1.Notification) field.ErrorList {
 		if _, errs := message.Compile(n); len(errs) > 0 {
 			return errs
 		}
 		return messages.CheckNotification(ctx, n)
 	})
-	return validate.ValidatorFunc(func(ctx context.Context, req validate.Request) ([]string, field.ErrorList, error) {
+	return review.ValidatorFunc(func(ctx context.Context, req review.Request) ([]string, field.ErrorList, error) {
 		warnings, errs, err := spec.Validate(ctx, req)
 		if n, ok := req.New.(*v1alpha1.Notification); ok && err == nil && req.Operation == admissionv1.Create {
 			err = messages.Admit(ctx, n)
@@ -241,8 +241,8 @@ func checkNotification(messages *notifications.Controller) validate.Validator {
 
 // onceLoaded returns a validator that waits until the adapters have been loaded, because adapters define the accepted
 // fields of a kind. If the context ends before, the request is refused.
-func onceLoaded(w *world.World, v validate.Validator) validate.Validator {
-	return validate.ValidatorFunc(func(ctx context.Context, req validate.Request) ([]string, field.ErrorList, error) {
+func onceLoaded(w *world.World, v review.Validator) review.Validator {
+	return review.ValidatorFunc(func(ctx context.Context, req review.Request) ([]string, field.ErrorList, error) {
 		select {
 		case <-w.Loaded():
 			return v.Validate(ctx, req)
@@ -253,13 +253,13 @@ func onceLoaded(w *world.World, v validate.Validator) validate.Validator {
 }
 
 // check returns a validator that calls a pure function with objects of one type.
-func check[T runtime.Object](faults func(T) field.ErrorList) validate.Validator {
+func check[T runtime.Object](faults func(T) field.ErrorList) review.Validator {
 	return checkWith(func(_ context.Context, obj T) field.ErrorList { return faults(obj) })
 }
 
 // checkWith returns a validator that calls a function with objects of one type.
-func checkWith[T runtime.Object](faults func(context.Context, T) field.ErrorList) validate.Validator {
-	return validate.ValidatorFunc(func(ctx context.Context, req validate.Request) ([]string, field.ErrorList, error) {
+func checkWith[T runtime.Object](faults func(context.Context, T) field.ErrorList) review.Validator {
+	return review.ValidatorFunc(func(ctx context.Context, req review.Request) ([]string, field.ErrorList, error) {
 		obj, ok := req.New.(T)
 		if !ok {
 			return nil, nil, fmt.Errorf("check %s %s: got a %T", req.Kind, req.Name, req.New)
@@ -270,8 +270,8 @@ func checkWith[T runtime.Object](faults func(context.Context, T) field.ErrorList
 
 // checkCalendar returns the validator of calendars. It warns about holidays that were not compared with an official list, and about
 // ignored events.
-func checkCalendar(w *world.World, clk clock.PassiveClock) validate.Validator {
-	return validate.ValidatorFunc(func(_ context.Context, req validate.Request) (warnings []string, errs field.ErrorList, err error) {
+func checkCalendar(w *world.World, clk clock.PassiveClock) review.Validator {
+	return review.ValidatorFunc(func(_ context.Context, req review.Request) (warnings []string, errs field.ErrorList, err error) {
 		c, ok := req.New.(*v1alpha1.Calendar)
 		if !ok {
 			return nil, nil, fmt.Errorf("check %s %s: got a %T", req.Kind, req.Name, req.New)

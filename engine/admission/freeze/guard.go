@@ -18,7 +18,6 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admission/review"
 	"flyball.dev/flyball/engine/admission/rights"
-	"flyball.dev/flyball/engine/admission/validate"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
 	"flyball.dev/flyball/engine/workload"
@@ -44,12 +43,12 @@ type Guard struct {
 }
 
 // Kinds returns the six freeze kinds with their validators.
-func (g *Guard) Kinds() []validate.OwnKind {
-	var kinds []validate.OwnKind
+func (g *Guard) Kinds() []review.OwnKind {
+	var kinds []review.OwnKind
 	for kind, resource := range freeze.Resources() {
-		k := validate.OwnKind{Kind: kind, Resource: resource, Validator: validate.ValidatorFunc(g.rule), Deletions: true, Status: true}
+		k := review.OwnKind{Kind: kind, Resource: resource, Validator: review.ValidatorFunc(g.rule), Deletions: true, Status: true}
 		if strings.HasSuffix(kind, freeze.ExceptionKind) {
-			k.Validator, k.Deletions = validate.ValidatorFunc(g.exception), false
+			k.Validator, k.Deletions = review.ValidatorFunc(g.exception), false
 		}
 		kinds = append(kinds, k)
 	}
@@ -57,7 +56,7 @@ func (g *Guard) Kinds() []validate.OwnKind {
 }
 
 // rule validates and guards a change freeze or a maintenance window.
-func (g *Guard) rule(ctx context.Context, req validate.Request) (warnings []string, errs field.ErrorList, err error) {
+func (g *Guard) rule(ctx context.Context, req review.Request) (warnings []string, errs field.ErrorList, err error) {
 	if req.Subresource != "" {
 		return nil, nil, g.announced(req)
 	}
@@ -78,7 +77,7 @@ func (g *Guard) rule(ctx context.Context, req validate.Request) (warnings []stri
 			}
 		}
 	}
-	if req.Old == nil || validate.IsDeleting(req.Old) || g.goesAnyway(req.Namespace) {
+	if req.Old == nil || review.IsDeleting(req.Old) || g.goesAnyway(req.Namespace) {
 		return warnings, nil, nil
 	}
 	more, errs, err := g.weakened(ctx, req)
@@ -96,7 +95,7 @@ func (g *Guard) goesAnyway(namespace string) bool {
 }
 
 // weakened refuses to weaken or delete a rule that is active or begins soon, unless the user may override it.
-func (g *Guard) weakened(ctx context.Context, req validate.Request) (warnings []string, errs field.ErrorList, err error) {
+func (g *Guard) weakened(ctx context.Context, req review.Request) (warnings []string, errs field.ErrorList, err error) {
 	stored := g.Context
 	stored.Stored = true
 	old, _, oldErrs := freeze.CompileObject(req.Old, stored)
@@ -130,12 +129,12 @@ func (g *Guard) weakened(ctx context.Context, req validate.Request) (warnings []
 
 // mayOverride returns a refusal if the user lacks the verb override on a policy. Otherwise it records the override and
 // returns a warning.
-func (g *Guard) mayOverride(ctx context.Context, req validate.Request, policy workload.Policy, because,
+func (g *Guard) mayOverride(ctx context.Context, req review.Request, policy workload.Policy, because,
 	what string) ([]string, field.ErrorList, error) {
 	return g.mayOverrideBy(ctx, rights.NewVerbs(g.Rights, req.User), req, policy, because, what)
 }
 
-func (g *Guard) mayOverrideBy(ctx context.Context, of *rights.Verbs, req validate.Request, policy workload.Policy, because,
+func (g *Guard) mayOverrideBy(ctx context.Context, of *rights.Verbs, req review.Request, policy workload.Policy, because,
 	what string) ([]string, field.ErrorList, error) {
 	held, err := of.Hold(ctx, rights.VerbOverride, policy)
 	if err != nil {
@@ -150,13 +149,13 @@ func (g *Guard) mayOverrideBy(ctx context.Context, of *rights.Verbs, req validat
 }
 
 // overridden records an override and returns its warning.
-func (g *Guard) overridden(req validate.Request, policy workload.Policy, what string) string {
+func (g *Guard) overridden(req review.Request, policy workload.Policy, what string) string {
 	g.note(req, rights.Guarded{Verb: rights.VerbOverride, Policy: policy, User: req.User.Username, What: what, At: g.Clock.Now()})
 	return fmt.Sprintf("%s is overridden: %s", policy, what)
 }
 
 // mayOverrideAll returns a refusal if the user lacks the verb override on one of the rules.
-func (g *Guard) mayOverrideAll(ctx context.Context, req validate.Request, rules []*freeze.Rule,
+func (g *Guard) mayOverrideAll(ctx context.Context, req review.Request, rules []*freeze.Rule,
 	what string) (warnings []string, err error) {
 	of := rights.NewVerbs(g.Rights, req.User)
 	for _, rule := range rules {
@@ -169,7 +168,7 @@ func (g *Guard) mayOverrideAll(ctx context.Context, req validate.Request, rules 
 	return warnings, nil
 }
 
-func (g *Guard) note(req validate.Request, done rights.Guarded) {
+func (g *Guard) note(req review.Request, done rights.Guarded) {
 	done.User, done.What = workload.OneLine(done.User, review.MaxUser), workload.OneLine(done.What, review.MaxRefusal)
 	if g.Note != nil && !req.DryRun {
 		g.Note(done)
@@ -177,7 +176,7 @@ func (g *Guard) note(req validate.Request, done rights.Guarded) {
 }
 
 // exception validates and guards a freeze exception.
-func (g *Guard) exception(ctx context.Context, req validate.Request) (warnings []string, errs field.ErrorList, err error) {
+func (g *Guard) exception(ctx context.Context, req review.Request) (warnings []string, errs field.ErrorList, err error) {
 	if req.Subresource != "" {
 		return nil, nil, g.creator(req)
 	}
@@ -204,7 +203,7 @@ func (g *Guard) exception(ctx context.Context, req validate.Request) (warnings [
 }
 
 // announced refuses changes of the announced denial by any user but Flyball, because a writer of status could lift the freeze.
-func (g *Guard) announced(req validate.Request) error {
+func (g *Guard) announced(req review.Request) error {
 	old, oldOK := req.Old.(policy.Object)
 	edited, editedOK := req.New.(policy.Object)
 	if !oldOK || !editedOK {
@@ -220,7 +219,7 @@ func (g *Guard) announced(req validate.Request) error {
 
 // creator refuses changes of an exception's creator by any user but Flyball, because only Flyball has seen the
 // creation.
-func (g *Guard) creator(req validate.Request) error {
+func (g *Guard) creator(req review.Request) error {
 	old, oldOK := req.Old.(policy.Object)
 	edited, editedOK := req.New.(policy.Object)
 	if !oldOK || !editedOK {
@@ -237,7 +236,7 @@ func (g *Guard) creator(req validate.Request) error {
 // lacking returns the reason for a refusal if the user may not make an exception, or "" otherwise. The user needs the
 // verb except on the exception itself, or on every policy that its spec can lift, even if the policy does not exist
 // yet. Otherwise a later policy could be lifted without the right on its name.
-func (g *Guard) lacking(ctx context.Context, req validate.Request, e *freeze.Exception) (string, error) {
+func (g *Guard) lacking(ctx context.Context, req review.Request, e *freeze.Exception) (string, error) {
 	of := rights.NewVerbs(g.Rights, req.User)
 	held, err := of.Hold(ctx, rights.VerbExcept, e.ID())
 	if err != nil || held {
@@ -261,9 +260,9 @@ func (g *Guard) lacking(ctx context.Context, req validate.Request, e *freeze.Exc
 
 // Adapter guards adapters in addition to another validator. Deleting or editing an adapter needs the verb override on
 // every guarded Cluster freeze that depends on the adapter or suspends its kind.
-func (g *Guard) Adapter(inner validate.Validator) validate.OwnKind {
-	kind := validate.OwnKind{Kind: "Adapter", Resource: "adapters", Validator: inner}
-	return g.dependedOn(kind, func(req validate.Request) (string, []*freeze.Rule) {
+func (g *Guard) Adapter(inner review.Validator) review.OwnKind {
+	kind := review.OwnKind{Kind: "Adapter", Resource: "adapters", Validator: inner}
+	return g.dependedOn(kind, func(req review.Request) (string, []*freeze.Rule) {
 		a, ok := req.Old.(*v1alpha1.Adapter)
 		if !ok {
 			return "", nil
@@ -274,12 +273,12 @@ func (g *Guard) Adapter(inner validate.Validator) validate.OwnKind {
 
 // dependedOn guards a kind in addition to its validator. dependents returns the name of an object and the guarded freezes that
 // depend on it.
-func (g *Guard) dependedOn(kind validate.OwnKind, dependents func(validate.Request) (string, []*freeze.Rule)) validate.OwnKind {
+func (g *Guard) dependedOn(kind review.OwnKind, dependents func(review.Request) (string, []*freeze.Rule)) review.OwnKind {
 	inner := kind.Validator
 	kind.Deletions = true
-	kind.Validator = validate.ValidatorFunc(func(ctx context.Context, req validate.Request) ([]string, field.ErrorList, error) {
+	kind.Validator = review.ValidatorFunc(func(ctx context.Context, req review.Request) ([]string, field.ErrorList, error) {
 		var warnings []string
-		if req.Old == nil || !validate.IsDeleting(req.Old) && (req.New == nil || req.SpecChanged) {
+		if req.Old == nil || !review.IsDeleting(req.Old) && (req.New == nil || req.SpecChanged) {
 			name, rules := dependents(req)
 			what := name + ", on which it depends, is " + map[bool]string{true: "created", false: "edited or deleted"}[req.Old == nil]
 			var err error

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admission/validate"
+	"flyball.dev/flyball/engine/admission/review"
 	"flyball.dev/flyball/engine/policy/freeze"
 )
 
@@ -19,9 +19,9 @@ var calendars = v1alpha1.GroupVersion.WithResource("calendars")
 // Calendar guards calendars in addition to another validator. Creating, editing or deleting a calendar needs the verb override on
 // every guarded Cluster freeze that uses it, by name or by includes. A freeze of one namespace keeps its denial instead (0054).
 // including returns the names of a calendar and of all that include it.
-func (g *Guard) Calendar(inner validate.Validator, including func(names ...string) sets.Set[string]) validate.OwnKind {
-	kind := validate.OwnKind{Kind: "Calendar", Resource: calendars.Resource, Validator: inner}
-	kind = g.dependedOn(kind, func(req validate.Request) (string, []*freeze.Rule) {
+func (g *Guard) Calendar(inner review.Validator, including func(names ...string) sets.Set[string]) review.OwnKind {
+	kind := review.OwnKind{Kind: "Calendar", Resource: calendars.Resource, Validator: inner}
+	kind = g.dependedOn(kind, func(req review.Request) (string, []*freeze.Rule) {
 		object, ok := cmp.Or(req.Old, req.New).(*v1alpha1.Calendar) // the name of a request is empty for a collection, and with generateName
 		if !ok {
 			return "", nil
@@ -30,7 +30,7 @@ func (g *Guard) Calendar(inner validate.Validator, including func(names ...strin
 		return "the calendar " + name, g.Freezes.Set().GuardingCalendar(name, including(name), req.Old == nil, g.Clock.Now())
 	})
 	guarded := kind.Validator
-	kind.Validator = validate.ValidatorFunc(func(ctx context.Context, req validate.Request) ([]string, field.ErrorList, error) {
+	kind.Validator = review.ValidatorFunc(func(ctx context.Context, req review.Request) ([]string, field.ErrorList, error) {
 		if errs, err := g.breaksFreeze(ctx, req, including); err != nil || len(errs) > 0 {
 			return nil, errs, err
 		}
@@ -41,10 +41,10 @@ func (g *Guard) Calendar(inner validate.Validator, including func(names ...strin
 
 // breaksFreeze returns an error if a Cluster freeze would use a calendar with a missing include after the change of a calendar. Such a
 // freeze refuses changes until the calendar can be read, and to end this takes the verb override.
-func (g *Guard) breaksFreeze(ctx context.Context, req validate.Request,
+func (g *Guard) breaksFreeze(ctx context.Context, req review.Request,
 	including func(names ...string) sets.Set[string]) (field.ErrorList, error) {
 	c, ok := cmp.Or(req.New, req.Old).(*v1alpha1.Calendar)
-	if !ok || validate.IsDeleting(c) || req.New != nil && req.Old != nil && !req.SpecChanged {
+	if !ok || review.IsDeleting(c) || req.New != nil && req.Old != nil && !req.SpecChanged {
 		return nil, nil
 	}
 	if req.New == nil {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/engine/admission/review"
 )
 
 // These are the names of the webhook configurations: of Flyball's own kinds, with the guard of freezes; of freezes; and
@@ -140,19 +141,9 @@ const (
 // are judged.
 const passAdapterMetadata = "request.operation != 'UPDATE' || request.resource.resource != 'adapters' || object.spec != oldObject.spec"
 
-// Hooked is one of Flyball's own kinds in a webhook configuration. Creations and updates are sent.
-type Hooked struct {
-	// Resource is the plural name of the kind, for example adapters.
-	Resource string
-	// Deletions is true if deletions are sent too.
-	Deletions bool
-	// Status is true for a kind with fields of the status for Flyball alone. The API server then sends writes of such fields too.
-	Status bool
-}
-
 // Configuration returns the ValidatingWebhookConfiguration of Flyball's own kinds. Requests are refused while no
 // replica answers. Of the subresources only changes of the status are sent, and only of the fields for Flyball alone.
-func Configuration(name string, endpoint Endpoint, kinds []Hooked, bundle []byte) *admissionregistrationv1.ValidatingWebhookConfiguration {
+func Configuration(name string, endpoint Endpoint, kinds []review.OwnKind, bundle []byte) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	var edited, written, reported []string
 	for _, k := range kinds {
 		if k.Deletions {

@@ -15,7 +15,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
-	"flyball.dev/flyball/engine/admission/validate"
+	"flyball.dev/flyball/engine/admission/review"
 )
 
 // Resources maps kinds to the resources that the API server serves.
@@ -34,7 +34,7 @@ type Adapters struct {
 }
 
 // Validate implements Validator.
-func (v Adapters) Validate(ctx context.Context, req validate.Request) (warnings []string, errs field.ErrorList, err error) {
+func (v Adapters) Validate(ctx context.Context, req review.Request) (warnings []string, errs field.ErrorList, err error) {
 	if req.Operation != admissionv1.Create && (req.Operation != admissionv1.Update || !req.SpecChanged) {
 		return nil, nil, nil
 	}
@@ -95,7 +95,7 @@ func resourceOf(name string, target schema.GroupKind, plural string) (resource s
 }
 
 // authorize returns an error if the user lacks a right that the adapter would use.
-func (v Adapters) authorize(ctx context.Context, req validate.Request, group, resource string, scale bool) error {
+func (v Adapters) authorize(ctx context.Context, req review.Request, group, resource string, scale bool) error {
 	subresources := []string{""}
 	if scale {
 		subresources = append(subresources, "scale")

@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/engine/adapter"
-	"flyball.dev/flyball/engine/admission/validate"
+	"flyball.dev/flyball/engine/admission/review"
 	"flyball.dev/flyball/engine/policy"
 )
 
@@ -56,9 +56,9 @@ type Authors struct {
 }
 
 // Ask returns a kind whose validator checks the author's rights before the original validator runs.
-func (a *Authors) Ask(kind validate.OwnKind, row policy.Row) validate.OwnKind {
+func (a *Authors) Ask(kind review.OwnKind, row policy.Row) review.OwnKind {
 	inner := kind.Validator
-	kind.Validator = validate.ValidatorFunc(func(ctx context.Context, req validate.Request) ([]string, field.ErrorList, error) {
+	kind.Validator = review.ValidatorFunc(func(ctx context.Context, req review.Request) ([]string, field.ErrorList, error) {
 		warnings, errs, err := a.ask(ctx, req, row)
 		if err != nil || len(errs) > 0 {
 			return warnings, errs, err
@@ -69,7 +69,7 @@ func (a *Authors) Ask(kind validate.OwnKind, row policy.Row) validate.OwnKind {
 	return kind
 }
 
-func (a *Authors) ask(ctx context.Context, req validate.Request, row policy.Row) (warnings []string, errs field.ErrorList, err error) {
+func (a *Authors) ask(ctx context.Context, req review.Request, row policy.Row) (warnings []string, errs field.ErrorList, err error) {
 	rights := newRights(req, row)
 	if len(rights) == 0 {
 		return nil, nil, nil
@@ -102,7 +102,7 @@ func (a *Authors) ask(ctx context.Context, req validate.Request, row policy.Row)
 
 // newRights returns the rights that a request adds to a policy. Rights that the policy already used for the same part
 // of its spec are not checked again.
-func newRights(req validate.Request, row policy.Row) []policy.Right {
+func newRights(req review.Request, row policy.Row) []policy.Right {
 	if req.New == nil || req.Operation == admissionv1.Update && !req.SpecChanged {
 		return nil
 	}

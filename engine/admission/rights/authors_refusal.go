@@ -14,13 +14,12 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admission/review"
-	"flyball.dev/flyball/engine/admission/validate"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // refuseLacking returns the refusal for missing rights: the rights per kind, and the ways to get the policy admitted.
-func refuseLacking(req validate.Request, row policy.Row, id workload.Policy, lacking []claim) error {
+func refuseLacking(req review.Request, row policy.Row, id workload.Policy, lacking []claim) error {
 	where := "in all namespaces"
 	if id.Namespace != "" {
 		where = "in namespace " + id.Namespace
@@ -75,7 +74,7 @@ func few(names []string) string {
 
 // askForAnnotations refuses annotations that make Kubernetes or a controller act, unless the user holds the verb
 // override on the policy.
-func (a *Authors) askForAnnotations(ctx context.Context, req validate.Request, row policy.Row, id workload.Policy, rights []policy.Right,
+func (a *Authors) askForAnnotations(ctx context.Context, req review.Request, row policy.Row, id workload.Policy, rights []policy.Right,
 	claims []claim) ([]string, field.ErrorList, error) {
 	var errs field.ErrorList
 	var keys []string

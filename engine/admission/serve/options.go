@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/engine/admission/register"
-	"flyball.dev/flyball/engine/admission/validate"
+	"flyball.dev/flyball/engine/admission/review"
 )
 
 // Options configure the address, the certificates and the kinds of the server.
@@ -23,7 +23,7 @@ type Options struct {
 	// Endpoint is the address for API servers.
 	Endpoint register.Endpoint
 	// Kinds are Flyball's own kinds, with their validators.
-	Kinds []validate.OwnKind
+	Kinds []review.OwnKind
 	// Keeper reads and writes the certificates and OwnConfiguration.
 	Keeper *register.Registrar
 
@@ -68,7 +68,7 @@ func (o Options) check() (Options, error) {
 		switch {
 		case k.Kind == "" || k.Resource == "" || k.Validator == nil:
 			return o, fmt.Errorf("options of the admission server: Kinds[%d] %s: kind, resource and validator are required", i, k.Kind)
-		case slices.ContainsFunc(o.Kinds[:i], func(other validate.OwnKind) bool { return other.Kind == k.Kind }):
+		case slices.ContainsFunc(o.Kinds[:i], func(other review.OwnKind) bool { return other.Kind == k.Kind }):
 			return o, fmt.Errorf("options of the admission server: Kinds[%d]: %s is there twice", i, k.Kind)
 		}
 	}
@@ -79,7 +79,7 @@ func (o Options) check() (Options, error) {
 // wanted returns the objects that the server keeps.
 func (o Options) wanted(bundle []byte) (all []client.Object) {
 	if o.OwnConfiguration != "" {
-		all = append(all, register.Configuration(o.OwnConfiguration, o.Endpoint, validate.Registered(o.Kinds), bundle))
+		all = append(all, register.Configuration(o.OwnConfiguration, o.Endpoint, o.Kinds, bundle))
 	}
 	if o.Policies {
 		all = append(all, register.AdmissionObjects()...)

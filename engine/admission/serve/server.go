@@ -16,7 +16,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admission/register"
-	"flyball.dev/flyball/engine/admission/validate"
+	"flyball.dev/flyball/engine/admission/review"
 )
 
 // Server is the admission server. It is a Runnable of a controller-runtime manager, on every replica.
@@ -46,7 +46,7 @@ func New(options Options) (*Server, error) {
 		return nil, fmt.Errorf("make the admission server's scheme: %w", err)
 	}
 	s := &Server{web: webhook.NewServer(webhook.Options{}), certs: certs, options: options}
-	s.Handle(register.ValidatePath, validate.NewOwnKinds(scheme, options.Kinds))
+	s.Handle(register.ValidatePath, review.NewOwnKinds(scheme, options.Kinds))
 	return s, nil
 }
 

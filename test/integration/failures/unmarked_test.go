@@ -13,6 +13,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admission/register"
+	"flyball.dev/flyball/engine/admission/review"
 	"flyball.dev/flyball/test/integration/customkind"
 	"flyball.dev/flyball/test/integration/scene"
 	"flyball.dev/flyball/test/integration/suite"
@@ -23,7 +24,7 @@ import (
 func nobodyAnswers(k customkind.Kind) {
 	GinkgoHelper()
 	config := register.Configuration("nobody-answers", register.Endpoint{URL: fmt.Sprintf("https://127.0.0.1:%d", suite.FreePort())},
-		[]register.Hooked{{Resource: "adapters", Deletions: true}, {Resource: "schedules"}}, nil)
+		[]review.OwnKind{{Resource: "adapters", Deletions: true}, {Resource: "schedules"}}, nil)
 	judged := func() error {
 		return scene.Env.Client.Patch(scene.Ctx, k.Adapter(""), client.RawPatch(types.MergePatchType,
 			[]byte(`{"spec":{"scale":[{"name":"main","replicas":".spec.pool.size"}]}}`)), client.DryRunAll)

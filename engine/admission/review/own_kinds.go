@@ -1,4 +1,4 @@
-package validate
+package review
 
 import (
 	"bytes"
@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admission/register"
 	"flyball.dev/flyball/engine/path/rawjson"
 )
 
@@ -58,24 +57,15 @@ func (f ValidatorFunc) Validate(ctx context.Context, req Request) ([]string, fie
 	return f(ctx, req)
 }
 
-// OwnKind is one of Flyball's own kinds in version v1alpha1.
+// OwnKind is one of Flyball's own kinds in version v1alpha1. Creations and updates are validated.
 type OwnKind struct {
 	// Kind is the name of the kind, for example Adapter. Resource is its plural name, for example adapters.
 	Kind, Resource string
 	Validator      Validator
 	// Deletions is true if deletions are validated too.
 	Deletions bool
-	// Status is true for a kind with fields of the status for Flyball alone. Writes of such fields are validated too.
+	// Status is true for a kind with fields of the status for Flyball alone. The API server then sends writes of such fields too.
 	Status bool
-}
-
-// Registered returns kinds in the form for webhook configurations.
-func Registered(kinds []OwnKind) []register.Hooked {
-	list := make([]register.Hooked, len(kinds))
-	for i, k := range kinds {
-		list[i] = register.Hooked{Resource: k.Resource, Deletions: k.Deletions, Status: k.Status}
-	}
-	return list
 }
 
 // ownKinds handles reviews of Flyball's own kinds.
