@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admission/review"
+	reviews "flyball.dev/flyball/engine/admission/review"
 	"flyball.dev/flyball/engine/admission/rights"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
@@ -55,18 +55,18 @@ func TestHoldOwnerNeedsRightToPatchOwners(t *testing.T) {
 			authors := &rights.Authors{Adapted: library{"deployments.apps", "kustomizations.kustomize.toolkit.fluxcd.io"},
 				Resources: resources(everything), Loaded: loaded,
 				Reviews: reviewer(func(_ context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
-					a := review.Spec.ResourceAttributes
+					a := reviews.Spec.ResourceAttributes
 					asked := a.Verb + " " + a.Resource + "." + a.Group
 					if a.Namespace != "" {
 						asked += " in " + a.Namespace
 					}
-					review.Status.Allowed = slices.Contains(tc.may, asked)
+					reviews.Status.Allowed = slices.Contains(tc.may, asked)
 					return review, nil
 				})}
-			kind := authors.Ask(review.OwnKind{Kind: row.Name, Resource: row.Resource, Validator: review.ValidatorFunc(
-				func(context.Context, review.Request) ([]string, field.ErrorList, error) { return nil, nil, nil })}, row)
+			kind := authors.Ask(reviews.OwnKind{Kind: row.Name, Resource: row.Resource, Validator: reviews.ValidatorFunc(
+				func(context.Context, reviews.Request) ([]string, field.ErrorList, error) { return nil, nil, nil })}, row)
 			_, errs, err := kind.Validator.Validate(t.Context(),
-				review.Request{Operation: admissionv1.Create, Kind: v1alpha1.GroupVersion.WithKind(row.Name),
+				reviews.Request{Operation: admissionv1.Create, Kind: v1alpha1.GroupVersion.WithKind(row.Name),
 					Namespace: meta.Namespace, Name: "nights", New: obj, SpecChanged: true, User: authenticationv1.UserInfo{Username: "alice"}})
 			switch {
 			case len(errs) > 0:

@@ -18,7 +18,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
-	"flyball.dev/flyball/engine/admission/review"
+	reviews "flyball.dev/flyball/engine/admission/review"
 	"flyball.dev/flyball/engine/admission/rights"
 	"flyball.dev/flyball/engine/policy/kinds"
 )
@@ -50,18 +50,18 @@ func everything(schema.GroupKind) (string, error) { return "things", nil }
 
 // askAuthors validates a schedule without kinds for a user who creates it, with the authors' checks in front of the
 // validator.
-func askAuthors(authors *rights.Authors, change ...func(*review.Request)) error {
+func askAuthors(authors *rights.Authors, change ...func(*reviews.Request)) error {
 	row, _ := kinds.Find("Schedule")
 	loaded := make(chan struct{})
 	close(loaded)
 	if authors.Loaded == nil {
 		authors.Loaded = loaded
 	}
-	kind := authors.Ask(review.OwnKind{Kind: row.Name, Resource: row.Resource, Validator: review.ValidatorFunc(
-		func(context.Context, review.Request) ([]string, field.ErrorList, error) { return nil, nil, nil })}, row)
+	kind := authors.Ask(reviews.OwnKind{Kind: row.Name, Resource: row.Resource, Validator: reviews.ValidatorFunc(
+		func(context.Context, reviews.Request) ([]string, field.ErrorList, error) { return nil, nil, nil })}, row)
 	s := &v1alpha1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nights"}}
 	s.Spec.Upscale, s.Spec.Downscale = "0 8 * * *", "0 20 * * *"
-	req := review.Request{Operation: admissionv1.Create, Kind: v1alpha1.GroupVersion.WithKind(row.Name), Namespace: s.Namespace,
+	req := reviews.Request{Operation: admissionv1.Create, Kind: v1alpha1.GroupVersion.WithKind(row.Name), Namespace: s.Namespace,
 		Name: s.Name,
 		New:  s, SpecChanged: true, User: authenticationv1.UserInfo{Username: "alice"}}
 	for _, c := range change {
@@ -76,7 +76,7 @@ func askAuthors(authors *rights.Authors, change ...func(*review.Request)) error 
 
 func answering(allowed bool) reviewer {
 	return func(_ context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
-		review.Status.Allowed = allowed
+		reviews.Status.Allowed = allowed
 		return review, nil
 	}
 }
@@ -113,12 +113,12 @@ func TestAuthorsFailClosed(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	row, _ := kinds.Find("Schedule")
-	inner := review.OwnKind{Validator: review.ValidatorFunc(func(context.Context, review.Request) ([]string, field.ErrorList, error) {
+	inner := reviews.OwnKind{Validator: reviews.ValidatorFunc(func(context.Context, reviews.Request) ([]string, field.ErrorList, error) {
 		return nil,
 			nil, nil
 	})}
 	_, _, err := never.Ask(inner, row).Validator.Validate(ended,
-		review.Request{Operation: admissionv1.Create, New: row.New(), SpecChanged: true})
+		reviews.Request{Operation: admissionv1.Create, New: row.New(), SpecChanged: true})
 	if err == nil || !strings.Contains(err.Error(), "have not been read yet") {
 		t.Errorf("while the adapters are not known: %v", err)
 	}
@@ -129,10 +129,10 @@ func TestInvalidPolicyIsRefusedBeforeRightsAreChecked(t *testing.T) {
 	asked := false
 	authors := &rights.Authors{Adapted: adapted{"foos"}, Resources: resources(everything), Reviews: reviewer(
 		func(_ context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
-			asked, review.Status.Allowed = true, true
+			asked, reviews.Status.Allowed = true, true
 			return review, nil
 		})}
-	err := askAuthors(authors, func(r *review.Request) { r.New.(*v1alpha1.Schedule).Spec.TimeZone = "Nowhere/Land" })
+	err := askAuthors(authors, func(r *reviews.Request) { r.New.(*v1alpha1.Schedule).Spec.TimeZone = "Nowhere/Land" })
 	if err == nil || !strings.Contains(err.Error(), "spec.timeZone") || asked {
 		t.Errorf("asked: %t, answer %v", asked, err)
 	}
@@ -144,7 +144,7 @@ func TestRefusalsOfAuthorsAreBounded(t *testing.T) {
 	for c := 'a'; c <= 'z'; c++ {
 		many = append(many, string(c)+"s")
 	}
-	err := askAuthors(&rights.Authors{Adapted: many, Reviews: answering(false), Resources: resources(everything)}, func(r *review.Request) {
+	err := askAuthors(&rights.Authors{Adapted: many, Reviews: answering(false), Resources: resources(everything)}, func(r *reviews.Request) {
 		r.User.Username = strings.Repeat("x", 10000) + "\n\u202e"
 	})
 	if !apierrors.IsForbidden(err) || len(err.Error()) > 4500 || strings.ContainsAny(err.Error(), "\n\u202e") {
@@ -162,11 +162,11 @@ func TestRightsAreCheckedForFullUserInfo(t *testing.T) {
 	var got authorizationv1.SubjectAccessReviewSpec
 	authors := &rights.Authors{Adapted: adapted{"foos"}, Resources: resources(everything), Reviews: reviewer(
 		func(_ context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
-			got = review.Spec
-			review.Status.Allowed = true
+			got = reviews.Spec
+			reviews.Status.Allowed = true
 			return review, nil
 		})}
-	err := askAuthors(authors, func(r *review.Request) {
+	err := askAuthors(authors, func(r *reviews.Request) {
 		r.User = authenticationv1.UserInfo{Username: "alice", UID: "1", Groups: []string{"a"},
 			Extra: map[string]authenticationv1.ExtraValue{"k": {"v"}}}
 	})
@@ -180,15 +180,15 @@ func TestRightsAreCheckedForFullUserInfo(t *testing.T) {
 // Neither an edit that leaves the spec unchanged nor a deletion needs rights. The validator behind runs in both cases.
 func TestMetadataEditsNeedNoRights(t *testing.T) {
 	none := &rights.Authors{Reviews: answering(false), Resources: resources(everything), Adapted: adapted{"foos"}}
-	if err := askAuthors(none, func(r *review.Request) {
+	if err := askAuthors(none, func(r *reviews.Request) {
 		r.Operation, r.Old, r.SpecChanged = admissionv1.Update, r.New.DeepCopyObject(), false
 	}); err != nil {
 		t.Errorf("an edit of metadata: %v", err)
 	}
-	if err := askAuthors(none, func(r *review.Request) { r.Operation, r.Old, r.New = admissionv1.Delete, r.New, nil }); err != nil {
+	if err := askAuthors(none, func(r *reviews.Request) { r.Operation, r.Old, r.New = admissionv1.Delete, r.New, nil }); err != nil {
 		t.Errorf("a deletion: %v", err)
 	}
-	if err := askAuthors(none, func(r *review.Request) {
+	if err := askAuthors(none, func(r *reviews.Request) {
 		old := r.New.DeepCopyObject().(*v1alpha1.Schedule)
 		old.Spec.Suspend = true
 		r.Operation, r.Old = admissionv1.Update, runtime.Object(old)

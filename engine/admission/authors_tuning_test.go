@@ -16,7 +16,7 @@ import (
 	shipped "flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
-	"flyball.dev/flyball/engine/admission/review"
+	reviews "flyball.dev/flyball/engine/admission/review"
 	"flyball.dev/flyball/engine/admission/rights"
 	"flyball.dev/flyball/engine/policy/kinds"
 )
@@ -93,18 +93,18 @@ func TestTortoiseNeedsRightToPatchTargets(t *testing.T) {
 			authors := &rights.Authors{Adapted: library{"deployments.apps", "cronjobs.batch", "jobs.batch", "horizontalpodautoscalers.autoscaling"},
 				Resources: resources(everything), Loaded: loaded,
 				Reviews: reviewer(func(_ context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
-					a := review.Spec.ResourceAttributes
+					a := reviews.Spec.ResourceAttributes
 					asked := a.Verb + " " + a.Resource + "." + a.Group
 					if a.Subresource != "" {
 						asked += "/" + a.Subresource
 					}
-					review.Status.Allowed = slices.Contains(tc.may, asked) && a.Namespace == "shop"
+					reviews.Status.Allowed = slices.Contains(tc.may, asked) && a.Namespace == "shop"
 					return review, nil
 				})}
-			kind := authors.Ask(review.OwnKind{Kind: row.Name, Resource: row.Resource, Validator: review.ValidatorFunc(
-				func(context.Context, review.Request) ([]string, field.ErrorList, error) { return nil, nil, nil })}, row)
+			kind := authors.Ask(reviews.OwnKind{Kind: row.Name, Resource: row.Resource, Validator: reviews.ValidatorFunc(
+				func(context.Context, reviews.Request) ([]string, field.ErrorList, error) { return nil, nil, nil })}, row)
 			_, errs, err := kind.Validator.Validate(t.Context(),
-				review.Request{Operation: admissionv1.Create, Kind: v1alpha1.GroupVersion.WithKind(row.Name),
+				reviews.Request{Operation: admissionv1.Create, Kind: v1alpha1.GroupVersion.WithKind(row.Name),
 					Namespace: "shop", Name: "tuned", New: policy, SpecChanged: true, User: authenticationv1.UserInfo{Username: "alice"}})
 			switch {
 			case len(errs) > 0:

@@ -108,7 +108,7 @@ func TestControllersFinishRollOuts(t *testing.T) {
 			j := &freezeadmission.Judge{Freezes: freezes(t, f), Objects: canaries{},
 				Clock: clocktesting.NewFakePassiveClock(begin), Log: testr.New(t)}
 			group := map[string]string{"rollouts": "argoproj.io", "replicasets": "apps", "virtualmachines": "kubevirt.io"}[tc.resource]
-			body := of(group, tc.resource, requested("UPDATE", "shop", "busy", tc.sub, tc.old, tc.object))
+			body := of(group, tc.resource, review("UPDATE", "shop", "busy", tc.sub, tc.old, tc.object))
 			body = strings.Replace(body, `"alice"`, fmt.Sprintf("%q", tc.user), 1)
 			done, err := j.Ask(t.Context(), []byte(body), begin.Add(tc.after))
 			if err != nil || done.Verdict.Allowed != tc.allowed || tc.allowed && len(done.Verdict.Finishes) == 0 {

@@ -132,7 +132,7 @@ func hostile() map[string]string {
 		}
 		return text.String() + `"":` + value
 	}
-	good := requested("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, ""))
+	good := review("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, ""))
 	return map[string]string{
 		"lists in lists":     `{"apiVersion":"admission.k8s.io/v1","request":{"object":` + fill("["),
 		"objects in objects": fill(`{"a":`),
@@ -204,7 +204,7 @@ func TestHostileBodies(t *testing.T) {
 		var answer string
 		var err error
 		for range 10 { // a body that comes too slowly on a busy machine is to be sent again, as API servers do
-			code, answer, err = post(honest, register.JudgePath, requested("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, "")))
+			code, answer, err = post(honest, register.JudgePath, review("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, "")))
 			if code != http.StatusServiceUnavailable {
 				break
 			}
@@ -224,9 +224,9 @@ func TestHostileBodies(t *testing.T) {
 // The handler answers any input, and refuses input that it cannot parse.
 func FuzzJudge(f *testing.F) {
 	m := freezes(f, frontFreeze, namedFreeze)
-	f.Add(requested("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 2, "")))
-	f.Add(requested("UPDATE", "shop", "web", "scale", `{"spec":{"replicas":1}}`, `{"spec":{"replicas":2}}`))
-	f.Add(strings.ReplaceAll(requested("UPDATE", "", "shop", "", web("", 1, ""), web(front, 1, "")), "deployments", "namespaces"))
+	f.Add(review("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 2, "")))
+	f.Add(review("UPDATE", "shop", "web", "scale", `{"spec":{"replicas":1}}`, `{"spec":{"replicas":2}}`))
+	f.Add(strings.ReplaceAll(review("UPDATE", "", "shop", "", web("", 1, ""), web(front, 1, "")), "deployments", "namespaces"))
 	f.Add(`{"apiVersion":"admission.k8s.io/v1","request":{"object":` + strings.Repeat("[", 2000))
 	f.Add(`{"apiVersion":"admission.k8s.io/v1","request":{"userInfo":[],"object":{"metadata":[{}]},"oldObject":"","resource":1}}`)
 	for _, body := range hostile() {

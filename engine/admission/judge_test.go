@@ -120,7 +120,7 @@ const (
 )
 
 // review returns an AdmissionReview of a Deployment, or of its scale, as the API server writes it.
-func requested(operation, namespace, name, subresource, old, object string, more ...string) string {
+func review(operation, namespace, name, subresource, old, object string, more ...string) string {
 	fields := append([]string{
 		`"uid":"u-1"`, `"kind":{"group":"apps","version":"v1","kind":"Deployment"}`,
 		`"resource":{"group":"apps","version":"v1","resource":"deployments"}`,
@@ -178,79 +178,79 @@ func TestVerdictsOfTheWebhook(t *testing.T) {
 		// want is a part of the refusal. Empty means that the change is admitted.
 		want string
 	}{
-		{"a scale", frontFreeze, requested("UPDATE", "shop", "web", "", web(front, 1, ""), web(front, 2, "")),
+		{"a scale", frontFreeze, review("UPDATE", "shop", "web", "", web(front, 1, ""), web(front, 2, "")),
 			"Deployment.apps/shop/web refused: ClusterChangeFreeze/front denies Scale: sale. Next allowed: 2027-01-03T00:00:00Z (UTC)"},
-		{"metadata", frontFreeze, requested("UPDATE", "shop", "web", "", web(front, 1, ""), web(front+`,"a":"b"`, 1, "")), ""},
-		{"a label dropped in the same edit", frontFreeze, requested("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 2, "")), "denies Scale"},
-		{"a label dropped alone", frontFreeze, requested("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 1, "")),
+		{"metadata", frontFreeze, review("UPDATE", "shop", "web", "", web(front, 1, ""), web(front+`,"a":"b"`, 1, "")), ""},
+		{"a label dropped in the same edit", frontFreeze, review("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 2, "")), "denies Scale"},
+		{"a label dropped alone", frontFreeze, review("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 1, "")),
 			"an edit of labels or annotations by which the object leaves it (spec.labelChanges: Deny)"},
-		{"a label dropped alone from a freeze that may be left", leavable, requested("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 1, "")),
+		{"a label dropped alone from a freeze that may be left", leavable, review("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 1, "")),
 			""},
-		{"a creation that generates its name", frontFreeze, requested("CREATE", "shop", "", "", none,
+		{"a creation that generates its name", frontFreeze, review("CREATE", "shop", "", "", none,
 			`{"metadata":{"generateName":"web-","labels":{"tier":"front"}}}`), "Deployment.apps/shop/web- refused"},
-		{"a deletion of a collection", namedFreeze, requested("DELETE", "shop", "", "", web("", 1, ""), none),
+		{"a deletion of a collection", namedFreeze, review("DELETE", "shop", "", "", web("", 1, ""), none),
 			"Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Delete"},
-		{"another of the collection", namedFreeze, requested("DELETE", "shop", "", "",
+		{"another of the collection", namedFreeze, review("DELETE", "shop", "", "",
 			strings.Replace(web("", 1, ""), `"name":"web"`, `"name":"api"`, 1), none), ""},
-		{"a deletion again", namedFreeze, requested("DELETE", "shop", "web", "", web("", 1, `,"deletionTimestamp":"2026-12-20T00:00:00Z"`), none),
+		{"a deletion again", namedFreeze, review("DELETE", "shop", "web", "", web("", 1, `,"deletionTimestamp":"2026-12-20T00:00:00Z"`), none),
 			""},
-		{"a finalizer goes", namedFreeze, requested("UPDATE", "shop", "web", "",
+		{"a finalizer goes", namedFreeze, review("UPDATE", "shop", "web", "",
 			web("", 1, `,"deletionTimestamp":"2026-12-20T00:00:00Z","finalizers":["a"]`), web("", 1, `,"deletionTimestamp":"2026-12-20T00:00:00Z"`)),
 			""},
-		{"/scale, whose object has the label", namedFreeze, requested("UPDATE", "shop", "web", "scale", scaleOf(1), scaleOf(2)), "denies Scale"},
-		{"/scale by the labels of the object", frontFreeze, requested("UPDATE", "shop", "web", "scale", scaleOf(1), scaleOf(2)),
+		{"/scale, whose object has the label", namedFreeze, review("UPDATE", "shop", "web", "scale", scaleOf(1), scaleOf(2)), "denies Scale"},
+		{"/scale by the labels of the object", frontFreeze, review("UPDATE", "shop", "web", "scale", scaleOf(1), scaleOf(2)),
 			"ClusterChangeFreeze/front denies Scale"},
-		{"/scale to what it is", namedFreeze, requested("UPDATE", "shop", "web", "scale", scaleOf(2), scaleOf(2)), ""},
-		{"/scale of nothing to nothing", namedFreeze, requested("UPDATE", "shop", "web", "scale", `{"spec":{}}`, scaleOf(0)), ""},
-		{"/scale of what has gone", frontFreeze, requested("UPDATE", "shop", "absent", "scale", scaleOf(1), scaleOf(2)), ""},
-		{"another subresource", namedFreeze, requested("UPDATE", "shop", "web", "approval", web("", 1, ""), web("", 2, "")), ""},
-		{"a namespace that is not known yet", namedFreeze, requested("UPDATE", "fresh", "web", "", web("", 1, ""), web("", 2, "")), "denies Scale"},
-		{"the labels of one that is not known yet", frontFreeze, requested("UPDATE", "fresh", "web", "", web(front, 1, ""), web(front, 2, "")), ""},
-		{"a namespace that is being deleted", namedFreeze, requested("DELETE", "gone", "web", "", web("", 1, ""), none), ""},
+		{"/scale to what it is", namedFreeze, review("UPDATE", "shop", "web", "scale", scaleOf(2), scaleOf(2)), ""},
+		{"/scale of nothing to nothing", namedFreeze, review("UPDATE", "shop", "web", "scale", `{"spec":{}}`, scaleOf(0)), ""},
+		{"/scale of what has gone", frontFreeze, review("UPDATE", "shop", "absent", "scale", scaleOf(1), scaleOf(2)), ""},
+		{"another subresource", namedFreeze, review("UPDATE", "shop", "web", "approval", web("", 1, ""), web("", 2, "")), ""},
+		{"a namespace that is not known yet", namedFreeze, review("UPDATE", "fresh", "web", "", web("", 1, ""), web("", 2, "")), "denies Scale"},
+		{"the labels of one that is not known yet", frontFreeze, review("UPDATE", "fresh", "web", "", web(front, 1, ""), web(front, 2, "")), ""},
+		{"a namespace that is being deleted", namedFreeze, review("DELETE", "gone", "web", "", web("", 1, ""), none), ""},
 		{"a status by which people act", namedFreeze, of("argoproj.io", "rollouts",
-			requested("UPDATE", "shop", "web", "status", web("", 1, ""), promoted)),
+			review("UPDATE", "shop", "web", "status", web("", 1, ""), promoted)),
 			"Rollout.argoproj.io/shop/web refused: ClusterChangeFreeze/named denies RollOut"},
 		{"the end of the same, which the controller writes", namedFreeze,
-			of("argoproj.io", "rollouts", requested("UPDATE", "shop", "web", "status", promoted, web("", 1, ""))), ""},
+			of("argoproj.io", "rollouts", review("UPDATE", "shop", "web", "status", promoted, web("", 1, ""))), ""},
 		{"a container for debugging", namedFreeze, of("", "pods",
-			requested("UPDATE", "shop", "web", "ephemeralcontainers", pod(""), pod(`,"ephemeralContainers":[{"name":"debug"}]`))), "denies RollOut"},
-		{"more memory in place", namedFreeze, of("", "pods", requested("UPDATE", "shop", "web", "resize", pod(""),
+			review("UPDATE", "shop", "web", "ephemeralcontainers", pod(""), pod(`,"ephemeralContainers":[{"name":"debug"}]`))), "denies RollOut"},
+		{"more memory in place", namedFreeze, of("", "pods", review("UPDATE", "shop", "web", "resize", pod(""),
 			pod(`,"containers":[{"resources":{"limits":{"memory":"1Gi"}}}]`))), "denies RollOut"},
-		{"the deletion of a pod alone", namedFreeze, of("", "pods", requested("DELETE", "shop", "web", "", pod(""), none)), "denies Delete"},
+		{"the deletion of a pod alone", namedFreeze, of("", "pods", review("DELETE", "shop", "web", "", pod(""), none)), "denies Delete"},
 		{"the deletion of a pod that is controlled", namedFreeze,
-			of("", "pods", requested("DELETE", "shop", "web", "", strings.Replace(pod(""), `"uid"`,
+			of("", "pods", review("DELETE", "shop", "web", "", strings.Replace(pod(""), `"uid"`,
 				`"ownerReferences":[{"uid":"rs","controller":true}],"uid"`, 1), none)), ""},
-		{"a deletion without an old object", namedFreeze, of("", "pods", requested("DELETE", "shop", "web", "", none, none)), "denies Delete"},
-		{"an autoscaler made for a frozen target", namedFreeze, scaler(requested("CREATE", "shop", "scaler", "", none, hpa("web", 2))),
+		{"a deletion without an old object", namedFreeze, of("", "pods", review("DELETE", "shop", "web", "", none, none)), "denies Delete"},
+		{"an autoscaler made for a frozen target", namedFreeze, scaler(review("CREATE", "shop", "scaler", "", none, hpa("web", 2))),
 			"change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
-		{"one edited", namedFreeze, scaler(requested("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 3))),
+		{"one edited", namedFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 3))),
 			"change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
-		{"one deleted", namedFreeze, scaler(requested("DELETE", "shop", "scaler", "", hpa("web", 2), none)),
+		{"one deleted", namedFreeze, scaler(review("DELETE", "shop", "scaler", "", hpa("web", 2), none)),
 			"change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
-		{"one pointed elsewhere", namedFreeze, scaler(requested("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("api", 2))),
+		{"one pointed elsewhere", namedFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("api", 2))),
 			"change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
-		{"one of another target", namedFreeze, scaler(requested("UPDATE", "shop", "scaler", "", hpa("api", 2), hpa("api", 3))), ""},
-		{"one edited in nothing", namedFreeze, scaler(requested("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 2))), ""},
-		{"one whose target is selected by its labels", frontFreeze, scaler(requested("UPDATE", "shop", "scaler", "", hpa("api", 2), hpa("api", 3))),
+		{"one of another target", namedFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("api", 2), hpa("api", 3))), ""},
+		{"one edited in nothing", namedFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 2))), ""},
+		{"one whose target is selected by its labels", frontFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("api", 2), hpa("api", 3))),
 			"change of Deployment.apps/shop/api refused: ClusterChangeFreeze/front denies Scale"},
 		{"one that names the kind in lower case", namedFreeze,
-			spelled("deployment", scaler(requested("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 3)))),
+			spelled("deployment", scaler(review("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 3)))),
 			"change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
 		{"one that names it in capitals, which no autoscaler finds", namedFreeze,
-			spelled("DEPLOYMENT", scaler(requested("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 3)))), ""},
-		{"one by its plural", namedFreeze, spelled("deployments", scaler(requested("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 3)))),
+			spelled("DEPLOYMENT", scaler(review("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 3)))), ""},
+		{"one by its plural", namedFreeze, spelled("deployments", scaler(review("UPDATE", "shop", "scaler", "", hpa("web", 2), hpa("web", 3)))),
 			""},
 		{"a status by which an autoscaler lifts its target from 0", namedFreeze,
-			scaler(requested("UPDATE", "shop", "scaler", "status", hpa("web", 2), ownZero)),
+			scaler(review("UPDATE", "shop", "scaler", "status", hpa("web", 2), ownZero)),
 			"change of Deployment.apps/shop/web refused: ClusterChangeFreeze/named denies Scale"},
-		{"a status that tells", namedFreeze, scaler(requested("UPDATE", "shop", "scaler", "status", hpa("web", 2),
+		{"a status that tells", namedFreeze, scaler(review("UPDATE", "shop", "scaler", "status", hpa("web", 2),
 			strings.Replace(ownZero, "ScaledToZero", "AbleToScale", 1))), ""},
-		{"one whose target does not exist", frontFreeze, scaler(requested("UPDATE", "shop", "scaler", "", hpa("absent", 2), hpa("absent", 3))), ""},
-		{"a kind without adapter", namedFreeze, strings.ReplaceAll(requested("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, "")),
+		{"one whose target does not exist", frontFreeze, scaler(review("UPDATE", "shop", "scaler", "", hpa("absent", 2), hpa("absent", 3))), ""},
+		{"a kind without adapter", namedFreeze, strings.ReplaceAll(review("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, "")),
 			"deployments", "gadgets"), ""},
-		{"the control plane", namedFreeze, strings.Replace(requested("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, "")), `"alice"`,
+		{"the control plane", namedFreeze, strings.Replace(review("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, "")), `"alice"`,
 			`"system:serviceaccount:kube-system:deployment-controller"`, 1), ""},
-		{"strings with escapes", frontFreeze, requested("UPDATE", "shop", "web", "", web(`"ti\u0065r":"fr\u006fnt"`, 1, ""),
+		{"strings with escapes", frontFreeze, review("UPDATE", "shop", "web", "", web(`"ti\u0065r":"fr\u006fnt"`, 1, ""),
 			web(`"tier":"front"`, 2, "")), "denies Scale"},
 	}
 	for _, test := range tests {
@@ -307,7 +307,7 @@ func TestJudgeReportsWarningsAndAudit(t *testing.T) {
 	quietly := strings.Replace(strings.Replace(namedFreeze, "deny:", "enforcement: Audit, deny:", 1), "name: named", "name: quietly", 1)
 	j := judge(t, freezes(t, softly, quietly, frontFreeze), func(j freezeadmission.Judgement) { noted = append(noted, j) })
 
-	got := ask(t, j, requested("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, "")))
+	got := ask(t, j, review("UPDATE", "shop", "web", "", web("", 1, ""), web("", 2, "")))
 	want := admissionv1.AdmissionResponse{
 		UID: "u-1", Allowed: true,
 		Warnings: []string{"ClusterChangeFreeze/softly asks not to Scale Deployment.apps/shop/web now. " +
@@ -323,7 +323,7 @@ func TestJudgeReportsWarningsAndAudit(t *testing.T) {
 	}
 
 	j.Freezes = freezes(t, softly, quietly, leavable)
-	got = ask(t, j, requested("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 1, "")))
+	got = ask(t, j, review("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 1, "")))
 	if diff := cmp.Diff(admissionv1.AdmissionResponse{UID: "u-1", Allowed: true,
 		Warnings:         []string{"this edit takes Deployment/web out of ClusterChangeFreeze/front, which is active"},
 		AuditAnnotations: map[string]string{"escaped": "ClusterChangeFreeze/front"}}, got); diff != "" {
@@ -334,14 +334,14 @@ func TestJudgeReportsWarningsAndAudit(t *testing.T) {
 	}
 
 	j.Freezes = freezes(t, softly, quietly, frontFreeze)
-	got = ask(t, j, requested("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 1, "")))
+	got = ask(t, j, review("UPDATE", "shop", "web", "", web(front, 1, ""), web("", 1, "")))
 	if diff := cmp.Diff(map[string]string{"denied": "ClusterChangeFreeze/front: Relabel"}, got.AuditAnnotations); diff != "" || got.Allowed ||
 		len(noted[2].Escaped) > 0 {
 		t.Errorf("a label that must stay: allowed %t, noted %+v\n%s", got.Allowed, noted[2], diff)
 	}
 
 	before := len(noted)
-	dry := ask(t, j, requested("UPDATE", "shop", "web", "", web(front, 1, ""), web(front, 2, ""), `"dryRun":true`))
+	dry := ask(t, j, review("UPDATE", "shop", "web", "", web(front, 1, ""), web(front, 2, ""), `"dryRun":true`))
 	if dry.Allowed || len(noted) != before {
 		t.Errorf("a dry run: allowed %t, noted %d times", dry.Allowed, len(noted)-before)
 	}
@@ -355,7 +355,7 @@ func TestJudgeReportsWarningsAndAudit(t *testing.T) {
 func TestUnjudgeableReviewsAreServerErrors(t *testing.T) {
 	var noted []freezeadmission.Judgement
 	j := judge(t, freezes(t, namedFreeze, frontFreeze), func(j freezeadmission.Judgement) { noted = append(noted, j) })
-	good := requested("UPDATE", "shop", "web", "", web("", 1, ""), web("", 1, ""))
+	good := review("UPDATE", "shop", "web", "", web("", 1, ""), web("", 1, ""))
 	for _, test := range []struct {
 		reason, body string
 		code         int
@@ -363,9 +363,9 @@ func TestUnjudgeableReviewsAreServerErrors(t *testing.T) {
 		{"no JSON", good[:len(good)-1], http.StatusBadRequest},
 		{"no review", `{"apiVersion":"v1","kind":"Pod"}`, http.StatusBadRequest},
 		{"another version of the review", strings.Replace(good, "admission.k8s.io/v1", "admission.k8s.io/v1beta1", 1), http.StatusBadRequest},
-		{"labels that cannot be read", requested("UPDATE", "shop", "broken", "scale", `{"spec":{"replicas":1}}`, `{"spec":{"replicas":2}}`),
+		{"labels that cannot be read", review("UPDATE", "shop", "broken", "scale", `{"spec":{"replicas":1}}`, `{"spec":{"replicas":2}}`),
 			http.StatusInternalServerError},
-		{"a namespace that cannot be read", requested("UPDATE", "broken", "web", "", web("", 1, ""), web("", 2, "")),
+		{"a namespace that cannot be read", review("UPDATE", "broken", "web", "", web("", 1, ""), web("", 2, "")),
 			http.StatusInternalServerError},
 	} {
 		if w := post(j, test.body); w.Code != test.code {

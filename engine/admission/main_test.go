@@ -29,7 +29,7 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admission/register"
-	"flyball.dev/flyball/engine/admission/review"
+	reviews "flyball.dev/flyball/engine/admission/review"
 	"flyball.dev/flyball/engine/admission/rights"
 	"flyball.dev/flyball/engine/admission/serve"
 	"flyball.dev/flyball/test/await"
@@ -158,17 +158,17 @@ func (d discovered) Resource(_ context.Context, kind schema.GroupKind) (string, 
 	return "", nil
 }
 
-func adapters(t *testing.T) review.OwnKind {
+func adapters(t *testing.T) reviews.OwnKind {
 	t.Helper()
 	clients := kubernetes.NewForConfigOrDie(api.Config())
-	return review.OwnKind{Kind: "Adapter", Resource: "adapters", Validator: rights.Adapters{
+	return reviews.OwnKind{Kind: "Adapter", Resource: "adapters", Validator: rights.Adapters{
 		Resources: discovered{clients.Discovery()},
 		Reviews:   clients.AuthorizationV1().SubjectAccessReviews(),
 	}}
 }
 
 // options returns the options of a server on a free local port that keeps its own configuration.
-func options(t *testing.T, kinds ...review.OwnKind) serve.Options {
+func options(t *testing.T, kinds ...reviews.OwnKind) serve.Options {
 	t.Helper()
 	port := harness.FreePort(t)
 	return serve.Options{

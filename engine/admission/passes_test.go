@@ -72,7 +72,7 @@ func encode(t *testing.T, v any) []byte {
 }
 
 // review returns the AdmissionReview of the request.
-func (e example) requested(t *testing.T) string {
+func (e example) review(t *testing.T) string {
 	t.Helper()
 	parts := strings.Split(e.Object, "/")
 	kind := append(parts, "normal")[2]
@@ -97,7 +97,7 @@ func (e example) requested(t *testing.T) string {
 	case admissionv1.Delete:
 		cur = none
 	}
-	text := of(resource.Group, resource.Resource, requested(string(operation), "NAMESPACE", "any", e.Subresource, old, cur))
+	text := of(resource.Group, resource.Resource, review(string(operation), "NAMESPACE", "any", e.Subresource, old, cur))
 	text = strings.Replace(text, `"NAMESPACE"`, fmt.Sprintf("%q", stdcmp.Or(e.Namespace, "shop")), 1)
 	return strings.Replace(text, `"alice"`, fmt.Sprintf("%q", stdcmp.Or(e.User, "alice")), 1)
 }
@@ -184,11 +184,11 @@ func TestDocumentedRequestsPass(t *testing.T) {
 			if err := yaml.UnmarshalStrict([]byte(strings.Trim(row[2], "`")), &e); err != nil {
 				t.Fatalf("%v in %s", err, row[2])
 			}
-			if got := ask(t, j, e.requested(t)); !got.Allowed {
+			if got := ask(t, j, e.review(t)); !got.Allowed {
 				t.Errorf("refused: %s", got.Result.Message)
 			}
 			other := e.without(t)
-			if got := ask(t, j, other.requested(t)); got.Allowed {
+			if got := ask(t, j, other.review(t)); got.Allowed {
 				t.Errorf("passes too: %s", encode(t, other))
 			}
 		})

@@ -59,7 +59,7 @@ func TestInPlaceResizeScalesOwners(t *testing.T) {
 				return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}, gk.Kind == "ReplicaSet"
 			}
 		}
-		got := ask(t, j, of("", "pods", requested("UPDATE", "shop", "web-1-x", "resize", pod(test.kind, test.owner, "1Gi"),
+		got := ask(t, j, of("", "pods", review("UPDATE", "shop", "web-1-x", "resize", pod(test.kind, test.owner, "1Gi"),
 			pod(test.kind, test.owner, "2Gi"))))
 		switch {
 		case got.Allowed != (test.code == 0):

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"flyball.dev/flyball/engine/admission/register"
-	"flyball.dev/flyball/engine/admission/review"
+	reviews "flyball.dev/flyball/engine/admission/review"
 	"flyball.dev/flyball/engine/admission/serve"
 )
 
@@ -42,12 +42,12 @@ func TestOptionsAreChecked(t *testing.T) {
 		{"a URL with a path", func(o *serve.Options) { o.Endpoint.URL = "https://127.0.0.1:1/x" }, "https://host:port"},
 		{"no place for certificates", func(o *serve.Options) { o.Secret.Namespace = "" }, "Secret"},
 		{"a kind twice", func(o *serve.Options) { o.Kinds = append(o.Kinds, o.Kinds[0]) }, "twice"},
-		{"a kind without validator", func(o *serve.Options) { o.Kinds = []review.OwnKind{{Kind: "A", Resource: "as"}} }, "validator"},
+		{"a kind without validator", func(o *serve.Options) { o.Kinds = []reviews.OwnKind{{Kind: "A", Resource: "as"}} }, "validator"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
 			o := good
-			o.Kinds = append([]review.OwnKind(nil), good.Kinds...)
+			o.Kinds = append([]reviews.OwnKind(nil), good.Kinds...)
 			tt.spoil(&o)
 			if _, err := serve.New(o); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("New: %v, want an error that names %s", err, tt.want)
@@ -243,7 +243,7 @@ func TestTwoReleasesDoNotFight(t *testing.T) {
 }
 
 func TestConfigurationOfService(t *testing.T) {
-	kinds := []review.OwnKind{
+	kinds := []reviews.OwnKind{
 		{Kind: "Schedule", Resource: "schedules"},
 		{Kind: "Adapter", Resource: "adapters"},
 		{Kind: "ChangeFreeze", Resource: "changefreezes", Deletions: true},

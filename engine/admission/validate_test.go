@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/admission/review"
+	reviews "flyball.dev/flyball/engine/admission/review"
 )
 
 const goodSpec = `
@@ -156,11 +156,11 @@ func TestAdapterEdits(t *testing.T) {
 
 // This is the contract of validators: the content of their requests and the effect of their answers.
 func TestValidatorContract(t *testing.T) {
-	var verdict atomic.Pointer[review.ValidatorFunc]
-	set := func(f review.ValidatorFunc) { verdict.Store(&f) }
-	set(func(context.Context, review.Request) ([]string, field.ErrorList, error) { return nil, nil, nil })
-	calendars := review.OwnKind{Kind: "Calendar", Resource: "calendars", Validator: review.ValidatorFunc(
-		func(ctx context.Context, req review.Request) ([]string, field.ErrorList, error) {
+	var verdict atomic.Pointer[reviews.ValidatorFunc]
+	set := func(f reviews.ValidatorFunc) { verdict.Store(&f) }
+	set(func(context.Context, reviews.Request) ([]string, field.ErrorList, error) { return nil, nil, nil })
+	calendars := reviews.OwnKind{Kind: "Calendar", Resource: "calendars", Validator: reviews.ValidatorFunc(
+		func(ctx context.Context, req reviews.Request) ([]string, field.ErrorList, error) {
 			return (*verdict.Load())(ctx, req)
 		})}
 	start(t, options(t, adapters(t), calendars))
@@ -169,8 +169,8 @@ func TestValidatorContract(t *testing.T) {
 	calendar := &v1alpha1.Calendar{ObjectMeta: metav1.ObjectMeta{Name: "holidays"}}
 	calendar.Spec.Dates = []v1alpha1.CalendarDate{{Date: "2026-12-25"}}
 
-	var seen atomic.Pointer[review.Request]
-	set(func(_ context.Context, req review.Request) ([]string, field.ErrorList, error) {
+	var seen atomic.Pointer[reviews.Request]
+	set(func(_ context.Context, req reviews.Request) ([]string, field.ErrorList, error) {
 		seen.Store(&req)
 		return nil, nil, nil
 	})
@@ -185,7 +185,7 @@ func TestValidatorContract(t *testing.T) {
 	}
 
 	at := field.NewPath("spec", "dates").Index(0)
-	set(func(context.Context, review.Request) ([]string, field.ErrorList, error) {
+	set(func(context.Context, reviews.Request) ([]string, field.ErrorList, error) {
 		return nil, field.ErrorList{field.Invalid(at, "x", "is wrong"), field.Required(field.NewPath("spec", "timeZone"), "")}, nil
 	})
 	calendar.Labels = map[string]string{"a": "b"}
@@ -198,13 +198,13 @@ func TestValidatorContract(t *testing.T) {
 		t.Errorf("a change of the spec: %v; fields (-want +got):\n%s", err, diff)
 	}
 
-	set(func(context.Context, review.Request) ([]string, field.ErrorList, error) {
+	set(func(context.Context, reviews.Request) ([]string, field.ErrorList, error) {
 		return nil, nil, errors.New("the lights went out")
 	})
 	if err := alice.Update(t.Context(), calendar); !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "the lights went out") {
 		t.Errorf("an error of the validator: %v, want an internal error", err)
 	}
-	set(func(context.Context, review.Request) ([]string, field.ErrorList, error) { panic("at the disco") })
+	set(func(context.Context, reviews.Request) ([]string, field.ErrorList, error) { panic("at the disco") })
 	if err := alice.Update(t.Context(), calendar); err == nil {
 		t.Error("a panic lets the request through")
 	}
