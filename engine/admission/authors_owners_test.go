@@ -55,12 +55,12 @@ func TestHoldOwnerNeedsRightToPatchOwners(t *testing.T) {
 			authors := &rights.Authors{Adapted: library{"deployments.apps", "kustomizations.kustomize.toolkit.fluxcd.io"},
 				Resources: resources(everything), Loaded: loaded,
 				Reviews: reviewer(func(_ context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
-					a := reviews.Spec.ResourceAttributes
+					a := review.Spec.ResourceAttributes
 					asked := a.Verb + " " + a.Resource + "." + a.Group
 					if a.Namespace != "" {
 						asked += " in " + a.Namespace
 					}
-					reviews.Status.Allowed = slices.Contains(tc.may, asked)
+					review.Status.Allowed = slices.Contains(tc.may, asked)
 					return review, nil
 				})}
 			kind := authors.Ask(reviews.OwnKind{Kind: row.Name, Resource: row.Resource, Validator: reviews.ValidatorFunc(

@@ -76,7 +76,7 @@ func askAuthors(authors *rights.Authors, change ...func(*reviews.Request)) error
 
 func answering(allowed bool) reviewer {
 	return func(_ context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
-		reviews.Status.Allowed = allowed
+		review.Status.Allowed = allowed
 		return review, nil
 	}
 }
@@ -129,7 +129,7 @@ func TestInvalidPolicyIsRefusedBeforeRightsAreChecked(t *testing.T) {
 	asked := false
 	authors := &rights.Authors{Adapted: adapted{"foos"}, Resources: resources(everything), Reviews: reviewer(
 		func(_ context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
-			asked, reviews.Status.Allowed = true, true
+			asked, review.Status.Allowed = true, true
 			return review, nil
 		})}
 	err := askAuthors(authors, func(r *reviews.Request) { r.New.(*v1alpha1.Schedule).Spec.TimeZone = "Nowhere/Land" })
@@ -162,8 +162,8 @@ func TestRightsAreCheckedForFullUserInfo(t *testing.T) {
 	var got authorizationv1.SubjectAccessReviewSpec
 	authors := &rights.Authors{Adapted: adapted{"foos"}, Resources: resources(everything), Reviews: reviewer(
 		func(_ context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
-			got = reviews.Spec
-			reviews.Status.Allowed = true
+			got = review.Spec
+			review.Status.Allowed = true
 			return review, nil
 		})}
 	err := askAuthors(authors, func(r *reviews.Request) {

@@ -93,12 +93,12 @@ func TestTortoiseNeedsRightToPatchTargets(t *testing.T) {
 			authors := &rights.Authors{Adapted: library{"deployments.apps", "cronjobs.batch", "jobs.batch", "horizontalpodautoscalers.autoscaling"},
 				Resources: resources(everything), Loaded: loaded,
 				Reviews: reviewer(func(_ context.Context, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
-					a := reviews.Spec.ResourceAttributes
+					a := review.Spec.ResourceAttributes
 					asked := a.Verb + " " + a.Resource + "." + a.Group
 					if a.Subresource != "" {
 						asked += "/" + a.Subresource
 					}
-					reviews.Status.Allowed = slices.Contains(tc.may, asked) && a.Namespace == "shop"
+					review.Status.Allowed = slices.Contains(tc.may, asked) && a.Namespace == "shop"
 					return review, nil
 				})}
 			kind := authors.Ask(reviews.OwnKind{Kind: row.Name, Resource: row.Resource, Validator: reviews.ValidatorFunc(
