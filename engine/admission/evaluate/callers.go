@@ -77,7 +77,8 @@ func (c *Callers) Holds(ctx context.Context, caller *authenticationv1.UserInfo, 
 }
 
 // Need returns an error if a caller lacks a right. The words describe the right.
-func (c *Callers) Need(ctx context.Context, caller *authenticationv1.UserInfo, what authorizationv1.ResourceAttributes, words string) error {
+func (c *Callers) Need(ctx context.Context, caller *authenticationv1.UserInfo, what authorizationv1.ResourceAttributes,
+	words string) error {
 	held, err := c.Holds(ctx, caller, what)
 	if err == nil && !held {
 		err = review.Faultf(http.StatusForbidden, "user %q may not %s", caller.Username, words)

@@ -143,7 +143,8 @@ const passAdapterMetadata = "request.operation != 'UPDATE' || request.resource.r
 
 // Configuration returns the ValidatingWebhookConfiguration of Flyball's own kinds. Requests are refused while no
 // replica answers. Of the subresources only changes of the status are sent, and only of the fields for Flyball alone.
-func Configuration(name string, endpoint Endpoint, kinds []review.OwnKind, bundle []byte) *admissionregistrationv1.ValidatingWebhookConfiguration {
+func Configuration(name string, endpoint Endpoint, kinds []review.OwnKind,
+	bundle []byte) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	var edited, written, reported []string
 	for _, k := range kinds {
 		if k.Deletions {
