@@ -27,11 +27,12 @@ say "local control plane: building what is missing"
 # one, such as the clone of .ci/run, come from Go's build cache. make lint vets.
 export GOFLAGS="${GOFLAGS:+$GOFLAGS }-trimpath -ldflags=-s -vet=off" GOGC=${GOGC:-400}
 
-# The race detector makes everything many times slower. What it watches is what runs at once: the packages with goroutines of
-# their own, and the manager as a whole in one suite. The pure packages run without it, with every property at full length, and
-# so does engine/admission, which measures its own memory: the detector needs several times as much.
-concurrent=$(go list ./engine/apply ./engine/controller/... ./engine/inspect ./engine/pods/... ./engine/status ./engine/reconcile ./engine/template \
-    ./engine/tuning ./engine/tuning/measure ./engine/watch ./engine/workers ./engine/world/... ./cmd/flyball-manager/... ./cmd/kubectl-flyball/ui)
+# The race detector makes everything many times slower, and sees a race only where goroutines run: in the packages whose tests start some or
+# run code that does, and in the manager as a whole, in one suite. All others run without it, with every property at full length, and so does
+# engine/admission, which measures its own memory: the detector needs several times as much.
+concurrent=$(go list ./engine/admission/serve ./engine/controller ./engine/controller/adapters ./engine/controller/freezes ./engine/idle \
+    ./engine/inspect ./engine/notify ./engine/pods ./engine/reconcile/... ./engine/status ./engine/tuning ./engine/watch ./engine/workers \
+    ./engine/world/... ./cmd/kubectl-flyball/ui)
 # Suites that start a control plane of their own, those that take longest first, so that the last one does not run alone.
 suites=$(go list ./test/integration/library ./test/integration/adapters ./test/integration/tortoise ./test/integration/failures ./test/integration/outage ./test/integration/freeze ./test/integration/schedules ./test/integration/scaledown \
     ./engine/admission ./test/integration/... ./test/samples/... ./test/deploy/... ./test/monitoring/... ./test/docs/... ./test/local/... ./test/demo \
