@@ -4,6 +4,7 @@ package engine_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -41,25 +43,34 @@ type listed struct {
 	Deps                      []string
 }
 
+// list returns all packages of the module.
 func list(t *testing.T) []listed {
 	t.Helper()
+	all, err := listOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Clone(all)
+}
+
+// listOnce runs go list, which takes longer than all tests of its answer together.
+var listOnce = sync.OnceValues(func() (all []listed, err error) {
 	cmd := exec.Command("go", "list", "-deps=false", "-json=ImportPath,Dir,GoFiles,Imports,TestImports,XTestImports,Deps", "../...")
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("go list: %v", err)
+		return nil, fmt.Errorf("go list: %w", err)
 	}
-	var all []listed
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var l listed
 		switch err := d.Decode(&l); {
 		case err == io.EOF:
-			return all
+			return all, nil
 		case err != nil:
-			t.Fatalf("decode go list: %v", err)
+			return nil, fmt.Errorf("decode go list: %w", err)
 		}
 		all = append(all, l)
 	}
-}
+})
 
 func in(path string, packages []string) bool {
 	return slices.ContainsFunc(packages, func(p string) bool {
