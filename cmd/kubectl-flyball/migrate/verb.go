@@ -1,5 +1,5 @@
 // Package migrate is the verb migrate: it reads the objects of other tools, prints Flyball's objects for them, and takes over their
-// sleeping objects. Package convert has the objects and the ledger, package tools the tools.
+// sleeping objects. Package convert has the tools, their objects and the ledger.
 package migrate
 
 import (
@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/tools"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/world"
 )
@@ -56,10 +55,10 @@ alone. Without --apply it is a dry run, which treats the printed policies as app
 state. A field that was changed since stays. A second run finds nothing to do.
 
 Exit codes: 0 nothing is left behind, 1 an error, 2 something is left behind, or was not written.`,
-			strings.Join(convert.Names(tools.All()), ", ")),
+			strings.Join(convert.Names(convert.Tools()), ", ")),
 		Example: "  kubectl flyball migrate -A > flyball.yaml\n  kubectl flyball migrate kube-green --offline manifests/\n  kubectl " +
 			"flyball migrate lightsout -A --take-over\n  kubectl flyball migrate lightsout -A --take-over --apply",
-		ValidArgs: convert.Names(tools.All()),
+		ValidArgs: convert.Names(convert.Tools()),
 	})
 	o.AddAllFlag(cmd)
 	o.AddFilenames(cmd, "Manifests of the tools' objects, instead of those in the cluster; - is standard input")
@@ -85,7 +84,7 @@ func (o *Options) Validate() (err error) {
 	case o.apply && o.Offline():
 		return errors.New("--apply writes to a cluster: leave --offline away")
 	}
-	o.tools, err = convert.Pick(tools.All(), o.args)
+	o.tools, err = convert.Pick(convert.Tools(), o.args)
 	return err
 }
 

@@ -17,7 +17,7 @@ import (
 var _ = Describe("The printed output", func() {
 	It("is accepted by the API server, its CEL rules and the webhook: every golden file", func() {
 		ns := suite.Namespace(ctx, env)
-		files, err := filepath.Glob(filepath.Join(env.Root, "cmd/kubectl-flyball/migrate/tools/testdata/*/*.txt"))
+		files, err := filepath.Glob(filepath.Join(env.Root, "cmd/kubectl-flyball/migrate/convert/testdata/*/*.txt"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(len(files)).To(BeNumerically(">", 20))
 		accepted := 0

@@ -1,4 +1,4 @@
-package tools
+package convert
 
 import (
 	"cmp"
@@ -9,19 +9,18 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 var appProject = schema.GroupKind{Group: "argoproj.io", Kind: "AppProject"}
 
-func argoSyncWindows() convert.Tool {
-	return convert.Tool{Name: "argocd", Title: "Argo CD sync windows", Reads: convert.Namespaced(appProject, convert.Application),
+func argoSyncWindows() Tool {
+	return Tool{Name: "argocd", Title: "Argo CD sync windows", Reads: Namespaced(appProject, Application),
 		Convert: convertProjects}
 }
 
-func convertProjects(in *convert.Input, out *convert.Output) {
+func convertProjects(in *Input, out *Output) {
 	found := false
 	for _, p := range in.Of(appProject) {
 		if windows := p.Get("spec.syncWindows").Array(); len(windows) > 0 {
@@ -36,9 +35,9 @@ func convertProjects(in *convert.Input, out *convert.Output) {
 }
 
 // convertProject adds a Schedule for each group of Applications that have the same windows.
-func convertProject(in *convert.Input, p convert.Object, windows []rawjson.Value, out *convert.Output) {
-	var members convert.Groups[string, string]
-	for _, app := range in.Of(convert.Application) {
+func convertProject(in *Input, p Object, windows []rawjson.Value, out *Output) {
+	var members Groups[string, string]
+	for _, app := range in.Of(Application) {
 		if app.Namespace() != p.Namespace() || cmp.Or(app.Get("spec.project").Str, "default") != p.Name() {
 			continue
 		}
@@ -52,9 +51,9 @@ func convertProject(in *convert.Input, p convert.Object, windows []rawjson.Value
 			members.Add(strings.Join(key, ","), app.Name())
 		}
 	}
-	if in.Files && len(in.Of(convert.Application)) == 0 {
+	if in.Files && len(in.Of(Application)) == 0 {
 		for i, w := range windows {
-			for _, name := range convert.Texts(w.Get("applications")) {
+			for _, name := range Texts(w.Get("applications")) {
 				if !strings.ContainsAny(name, "?[{") && strings.Trim(name, "*") != "" && !w.Get("namespaces.0").Exists() &&
 					!w.Get("clusters.0").Exists() {
 					members.Add(fmt.Sprint(i), name)
@@ -74,7 +73,7 @@ func convertProject(in *convert.Input, p convert.Object, windows []rawjson.Value
 	for i, set := range members.Keys {
 		var held []rawjson.Value
 		for _, text := range strings.Split(set, ",") {
-			n, _ := convert.Count(text) // the text was formatted above, so it can be parsed
+			n, _ := Count(text) // the text was formatted above, so it can be parsed
 			held = append(held, windows[n])
 		}
 		name := p.Name()
@@ -88,15 +87,15 @@ func convertProject(in *convert.Input, p convert.Object, windows []rawjson.Value
 
 // holdsFor reports whether a window applies to an Application. Usually one of its lists has to match. With andOperator,
 // every list that is not empty has to match.
-func holdsFor(w rawjson.Value, app convert.Object) bool {
+func holdsFor(w rawjson.Value, app Object) bool {
 	destination := app.Get("spec.destination")
 	lists := []struct {
 		globs  []string
 		values []string
 	}{
-		{convert.Texts(w.Get("applications")), []string{app.Name()}},
-		{convert.Texts(w.Get("namespaces")), []string{destination.Get("namespace").Str}},
-		{convert.Texts(w.Get("clusters")), []string{destination.Get("server").Str, destination.Get("name").Str}},
+		{Texts(w.Get("applications")), []string{app.Name()}},
+		{Texts(w.Get("namespaces")), []string{destination.Get("namespace").Str}},
+		{Texts(w.Get("clusters")), []string{destination.Get("server").Str, destination.Get("name").Str}},
 	}
 	and := w.Get("andOperator").Bool()
 	given, matched := 0, 0
@@ -126,12 +125,12 @@ func globbed(glob, text string) bool {
 // syncWindow returns a sync window as a window of a policy with the given time zone.
 func syncWindow(w rawjson.Value, zone string) v1alpha1.Window {
 	window := v1alpha1.Window{Cron: w.Get("schedule").Str, Duration: v1alpha1.Duration(w.Get("duration").Str)}
-	return convert.InZone([]v1alpha1.Window{window}, convert.Zone(w.Get("timeZone").Str), zone)[0]
+	return InZone([]v1alpha1.Window{window}, Zone(w.Get("timeZone").Str), zone)[0]
 }
 
 // emitSync adds Schedules for the windows that a group of Applications has in common.
-func emitSync(p convert.Object, name string, held []rawjson.Value, apps []string, out *convert.Output) {
-	zone := convert.Zone(held[0].Get("timeZone").Str)
+func emitSync(p Object, name string, held []rawjson.Value, apps []string, out *Output) {
+	zone := Zone(held[0].Get("timeZone").Str)
 	var allow, deny []v1alpha1.Window
 	for _, w := range held {
 		window := syncWindow(w, zone)
@@ -150,8 +149,8 @@ func emitSync(p convert.Object, name string, held []rawjson.Value, apps []string
 	}
 	for i, r := range rules {
 		r.TimeZone = zone
-		s := &v1alpha1.Schedule{ObjectMeta: convert.Meta(p.Namespace(), name), Spec: v1alpha1.ScheduleSpec{ScheduleRules: r}}
-		s.Spec.Target = v1alpha1.TargetSelector{Kinds: convert.Refs(convert.Application), Names: apps}
+		s := &v1alpha1.Schedule{ObjectMeta: Meta(p.Namespace(), name), Spec: v1alpha1.ScheduleSpec{ScheduleRules: r}}
+		s.Spec.Target = v1alpha1.TargetSelector{Kinds: Refs(Application), Names: apps}
 		if i > 0 {
 			s.Name += "-deny"
 		}
@@ -166,10 +165,10 @@ func emitSync(p convert.Object, name string, held []rawjson.Value, apps []string
 // emitManual adds the freezes for windows without manualSync. In Argo CD, a deny window without manualSync refuses
 // manual syncs while it is open. Allow windows refuse manual syncs while no allow window is open, if one of them has no
 // manualSync.
-func emitManual(p convert.Object, name string, held []rawjson.Value, apps []string, out *convert.Output) {
+func emitManual(p Object, name string, held []rawjson.Value, apps []string, out *Output) {
 	var deny, allow []v1alpha1.Window
 	denies, allows := false, false
-	zone := convert.Zone(held[0].Get("timeZone").Str)
+	zone := Zone(held[0].Get("timeZone").Str)
 	for _, w := range held {
 		window := syncWindow(w, zone)
 		switch refuses := !w.Get("manualSync").Bool(); {
@@ -181,21 +180,21 @@ func emitManual(p convert.Object, name string, held []rawjson.Value, apps []stri
 			denies = true
 		}
 	}
-	target := v1alpha1.TargetSelector{Kinds: convert.Refs(convert.Application), Names: apps}
+	target := v1alpha1.TargetSelector{Kinds: Refs(Application), Names: apps}
 	rules := v1alpha1.FreezeRules{TimeZone: zone, Deny: []v1alpha1.Action{v1alpha1.ActionRollOut},
 		ExcludeSubjects: []v1alpha1.FreezeSubject{{Kind: "ServiceAccount", Namespace: p.Namespace(), Name: "argocd-application-controller"}},
 		Message:         &v1alpha1.FreezeMessage{Reason: fmt.Sprintf("sync window of the project %s", p.Name())}}
-	note := func(e *convert.Emitted) {
+	note := func(e *Emitted) {
 		e.Note("manualSync is not true, so syncs by hand are refused; here that goes for other edits of the Application's spec too")
 		e.Note("automated sync is the Schedule's matter, so the account of Argo CD's application controller is left out: check its name")
 	}
 	if len(deny) > 0 {
-		f := &v1alpha1.ChangeFreeze{ObjectMeta: convert.Meta(p.Namespace(), name)}
+		f := &v1alpha1.ChangeFreeze{ObjectMeta: Meta(p.Namespace(), name)}
 		f.Spec = v1alpha1.ChangeFreezeSpec{Target: target, FreezePeriod: v1alpha1.FreezePeriod{Windows: deny}, FreezeRules: rules}
 		note(out.Emit(f, p))
 	}
 	if allows {
-		e := out.Emit(&v1alpha1.MaintenanceWindow{ObjectMeta: convert.Meta(p.Namespace(), name),
+		e := out.Emit(&v1alpha1.MaintenanceWindow{ObjectMeta: Meta(p.Namespace(), name),
 			Spec: v1alpha1.MaintenanceWindowSpec{Target: target, Windows: allow, FreezeRules: rules}}, p)
 		note(e)
 		if denies {

@@ -1,4 +1,4 @@
-package tools
+package convert
 
 import (
 	"cmp"
@@ -8,18 +8,17 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path/rawjson"
 )
 
 var foreignTortoise = schema.GroupKind{Group: "autoscaling.mercari.com", Kind: "Tortoise"}
 
-func tortoise() convert.Tool {
-	return convert.Tool{Name: "tortoise", Title: "Tortoise", Reads: convert.Namespaced(foreignTortoise), Convert: convertTortoises}
+func tortoise() Tool {
+	return Tool{Name: "tortoise", Title: "Tortoise", Reads: Namespaced(foreignTortoise), Convert: convertTortoises}
 }
 
-func convertTortoises(in *convert.Input, out *convert.Output) {
+func convertTortoises(in *Input, out *Output) {
 	all := in.Of(foreignTortoise)
 	for _, t := range all {
 		if spec := t.Get("spec"); !spec.IsObject() {
@@ -41,7 +40,7 @@ func convertTortoises(in *convert.Input, out *convert.Output) {
 }
 
 // convertTuning converts a Tortoise of the original tool to Flyball's Tortoise.
-func convertTuning(t convert.Object, out *convert.Output) {
+func convertTuning(t Object, out *Output) {
 	spec := t.Get("spec")
 	ref := spec.Get("targetRefs.scaleTargetRef")
 	gv, err := schema.ParseGroupVersion(ref.Get("apiVersion").Str)
@@ -50,12 +49,12 @@ func convertTuning(t convert.Object, out *convert.Output) {
 		return
 	}
 	of := schema.GroupKind{Group: gv.Group, Kind: ref.Get("kind").Str}
-	if of.Kind == "" || of.Kind == convert.Deployment.Kind {
-		of = convert.Deployment // the tool supports no other kind, and its API does not require a version
+	if of.Kind == "" || of.Kind == Deployment.Kind {
+		of = Deployment // the tool supports no other kind, and its API does not require a version
 	}
 	s := v1alpha1.TortoiseSpec{}
-	s.Target = v1alpha1.TargetSelector{Kinds: convert.Refs(of), Names: []string{ref.Get("name").Str}}
-	e := out.Emit(&v1alpha1.Tortoise{ObjectMeta: convert.Meta(t.Namespace(), t.Name())}, t)
+	s.Target = v1alpha1.TargetSelector{Kinds: Refs(of), Names: []string{ref.Get("name").Str}}
+	e := out.Emit(&v1alpha1.Tortoise{ObjectMeta: Meta(t.Namespace(), t.Name())}, t)
 	s.Mode = tortoiseMode(t, out, e)
 	s.Resources = tunedResources(t, out, e)
 	if most := spec.Get("maxReplicas"); most.Exists() {
@@ -83,14 +82,14 @@ func convertTuning(t convert.Object, out *convert.Output) {
 }
 
 // madeAutoscaler returns the name of the HorizontalPodAutoscaler that a Tortoise uses or has created.
-func madeAutoscaler(t convert.Object) string {
+func madeAutoscaler(t Object) string {
 	return cmp.Or(t.Get("spec.targetRefs.horizontalPodAutoscalerName").Str, t.Get("status.targets.horizontalPodAutoscaler").Str,
 		"tortoise-hpa-"+t.Name())
 }
 
 func oneLine(v rawjson.Value) string { return strings.Join(strings.Fields(v.Raw), " ") }
 
-func tortoiseMode(t convert.Object, out *convert.Output, e *convert.Emitted) v1alpha1.TortoiseMode {
+func tortoiseMode(t Object, out *Output, e *Emitted) v1alpha1.TortoiseMode {
 	switch mode := t.Get("spec.updateMode").Str; mode {
 	case "", "Off":
 		return v1alpha1.TortoiseOff
@@ -107,7 +106,7 @@ func tortoiseMode(t convert.Object, out *convert.Output, e *convert.Emitted) v1a
 }
 
 // tunedResources combines the autoscaling policies of containers with the bounds of their requests.
-func tunedResources(t convert.Object, out *convert.Output, e *convert.Emitted) []v1alpha1.TunedResources {
+func tunedResources(t Object, out *Output, e *Emitted) []v1alpha1.TunedResources {
 	u := tuned{object: t, out: out, emitted: e}
 	policies := t.Get("spec.autoscalingPolicy").Array()
 	for _, p := range policies {
@@ -130,9 +129,9 @@ func tunedResources(t convert.Object, out *convert.Output, e *convert.Emitted) [
 
 // tuned collects the tuned resources of containers.
 type tuned struct {
-	object     convert.Object
-	out        *convert.Output
-	emitted    *convert.Emitted
+	object     Object
+	out        *Output
+	emitted    *Emitted
 	containers []v1alpha1.TunedResources
 	horizontal string
 }
@@ -186,12 +185,12 @@ func (u *tuned) quantities(v rawjson.Value) *v1alpha1.Quantities {
 	if !v.Exists() {
 		return nil
 	}
-	q := convert.Decoded[v1alpha1.Quantities](v)
+	q := Decoded[v1alpha1.Quantities](v)
 	if q == nil {
 		u.out.Leave(u.object, "the amounts %s cannot be read", oneLine(v))
 		return nil
 	}
-	for _, name := range convert.SortedKeys(v) {
+	for _, name := range SortedKeys(v) {
 		if name != "cpu" && name != "memory" {
 			u.out.Leave(u.object, "only CPU and memory are tuned, and not %s", name)
 		}
@@ -204,17 +203,17 @@ func (u *tuned) quantities(v rawjson.Value) *v1alpha1.Quantities {
 
 // convertSlots adds Triggers with the bounds that a Tortoise recommends now. They are used while the new Tortoise
 // learns.
-func convertSlots(t convert.Object, out *convert.Output) {
+func convertSlots(t Object, out *Output) {
 	byZone, zones := slotsOf(t.Get("status.recommendations.horizontal"))
 	for _, z := range zones {
 		id := t.Name()
 		if len(zones) > 1 {
-			id += "-" + convert.Slug(z)
+			id += "-" + Slug(z)
 		}
 		triggers, hours := joined(byZone[z])
 		s := v1alpha1.TriggerSpec{TriggerRules: v1alpha1.TriggerRules{TimeZone: z, Triggers: triggers}}
-		s.Target = v1alpha1.TargetSelector{Kinds: convert.Refs(convert.Autoscaler), Names: []string{madeAutoscaler(t)}}
-		e := out.Emit(&v1alpha1.Trigger{ObjectMeta: convert.Meta(t.Namespace(), id), Spec: s}, t)
+		s.Target = v1alpha1.TargetSelector{Kinds: Refs(Autoscaler), Names: []string{madeAutoscaler(t)}}
+		e := out.Emit(&v1alpha1.Trigger{ObjectMeta: Meta(t.Namespace(), id), Spec: s}, t)
 		e.Note("it has the bounds that the Tortoise recommends now, and learns nothing from now on: it overrules the Tortoise given here, " +
 			"so delete it once that is Working (kubectl get recommendations)")
 		if mode := t.Get("spec.updateMode").Str; mode == "Off" || mode == "" {

@@ -1,4 +1,4 @@
-package tools
+package convert
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path/rawjson"
 )
@@ -19,11 +18,11 @@ var (
 	smartDays       = map[string]v1alpha1.Day{"M": "Mon", "TU": "Tue", "W": "Wed", "TH": "Thu", "F": "Fri", "SAT": "Sat", "SUN": "Sun"}
 )
 
-func smartHPA() convert.Tool {
-	return convert.Tool{Name: "smarthpa", Title: "SmartHPA", Reads: convert.Namespaced(smartAutoscaler), Convert: convertSmartHPAs}
+func smartHPA() Tool {
+	return Tool{Name: "smarthpa", Title: "SmartHPA", Reads: Namespaced(smartAutoscaler), Convert: convertSmartHPAs}
 }
 
-func convertSmartHPAs(in *convert.Input, out *convert.Output) {
+func convertSmartHPAs(in *Input, out *Output) {
 	all := in.Of(smartAutoscaler)
 	for _, s := range all {
 		convertSmartHPA(s, out)
@@ -35,7 +34,7 @@ func convertSmartHPAs(in *convert.Input, out *convert.Output) {
 	}
 }
 
-func convertSmartHPA(s convert.Object, out *convert.Output) {
+func convertSmartHPA(s Object, out *Output) {
 	spec := s.Get("spec")
 	name, ns := spec.Get("HPAObjectRef.name").Str, cmp.Or(spec.Get("HPAObjectRef.namespace").Str, s.Namespace())
 	if name == "" {
@@ -54,8 +53,8 @@ func convertSmartHPA(s convert.Object, out *convert.Output) {
 		return
 	}
 	rules := v1alpha1.TriggerRules{TimeZone: g.zone, Triggers: g.triggers}
-	target := v1alpha1.TargetSelector{Kinds: convert.Refs(convert.Autoscaler), Names: []string{name}}
-	e := out.Emit(&v1alpha1.Trigger{ObjectMeta: convert.Meta(ns, s.Name()), Spec: v1alpha1.TriggerSpec{TriggerRules: rules, Target: target}},
+	target := v1alpha1.TargetSelector{Kinds: Refs(Autoscaler), Names: []string{name}}
+	e := out.Emit(&v1alpha1.Trigger{ObjectMeta: Meta(ns, s.Name()), Spec: v1alpha1.TriggerSpec{TriggerRules: rules, Target: target}},
 		s)
 	e.Notes = slices.Concat(g.notes, g.dead)
 	if len(triggers) > 1 {
@@ -72,7 +71,7 @@ type smartGroup struct {
 	dead     []string
 }
 
-func groupTriggers(s convert.Object, triggers []rawjson.Value, out *convert.Output) smartGroup {
+func groupTriggers(s Object, triggers []rawjson.Value, out *Output) smartGroup {
 	var g smartGroup
 	for _, t := range triggers {
 		if why := neverFires(t); why != "" {
@@ -92,7 +91,7 @@ func groupTriggers(s convert.Object, triggers []rawjson.Value, out *convert.Outp
 			z = "UTC"
 		}
 		g.zone = cmp.Or(g.zone, z)
-		trigger.Window = convert.InZone([]v1alpha1.Window{trigger.Window}, z, g.zone)[0]
+		trigger.Window = InZone([]v1alpha1.Window{trigger.Window}, z, g.zone)[0]
 		g.triggers, g.notes = append(g.triggers, trigger), append(g.notes, more...)
 	}
 	return g
@@ -176,7 +175,7 @@ func smartWindow(t rawjson.Value) (v1alpha1.Window, string) {
 			w.Days = append(w.Days, day)
 		}
 	}
-	w.Days = convert.UnlessAll(w.Days)
+	w.Days = UnlessAll(w.Days)
 	from, okFrom := clockWithSeconds(t.Get("startTime").Str)
 	to, okTo := clockWithSeconds(t.Get("endTime").Str)
 	if !okFrom || !okTo {

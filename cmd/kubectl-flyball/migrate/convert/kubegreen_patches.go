@@ -1,4 +1,4 @@
-package tools
+package convert
 
 import (
 	"slices"
@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"flyball.dev/flyball/adapters"
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/path/rawjson"
@@ -27,7 +26,7 @@ func operations(p rawjson.Value) []rawjson.Value {
 
 // convertGreenPatch converts one patch of a SleepInfo. If the adapter of the kind does the same as the patch, it adds
 // the kind to the selection. If the kind has no adapter, it adds an Adapter.
-func convertGreenPatch(in *convert.Input, s convert.Object, p rawjson.Value, sel *sleepSelection, out *convert.Output) {
+func convertGreenPatch(in *Input, s Object, p rawjson.Value, sel *sleepSelection, out *Output) {
 	gk := schema.GroupKind{Group: p.Get("target.group").Str, Kind: p.Get("target.kind").Str}
 	a, known := libraryAdapter(gk)
 	ops := operations(p)
@@ -43,7 +42,7 @@ func convertGreenPatch(in *convert.Input, s convert.Object, p rawjson.Value, sel
 		sel.kinds = append(without(sel.kinds, gk), gk)
 	case known && counts(a, pointer, value):
 		sel.kinds = append(without(sel.kinds, gk), gk)
-		sel.counts[gk], _ = convert.Count(value)
+		sel.counts[gk], _ = Count(value)
 	case known:
 		out.Leave(s, "its patch of %s sets %s to %s: objects of that kind have an adapter here, which puts them to sleep another way", gk,
 			pointer, value)
@@ -102,12 +101,12 @@ func sleepsBy(a v1alpha1.Adapter, pointer, value string) bool {
 		}
 	}
 	return len(a.Spec.Suspend) == 0 && len(a.Spec.Scale) == 1 && pointerOf(a.Spec.Scale[0].Replicas) == pointer &&
-		value == convert.Number(a.Spec.Scale[0].Minimum)
+		value == Number(a.Spec.Scale[0].Minimum)
 }
 
 // counts reports whether a patch sets the only replica count of an adapter.
 func counts(a v1alpha1.Adapter, pointer, value string) bool {
-	_, ok := convert.Count(value)
+	_, ok := Count(value)
 	return ok && len(a.Spec.Scale) == 1 && pointerOf(a.Spec.Scale[0].Replicas) == pointer
 }
 
@@ -137,7 +136,7 @@ func pathOf(pointer string) (v1alpha1.Path, bool) {
 	return v1alpha1.Path(p.Path().String()), true
 }
 
-func emitGreenAdapter(in *convert.Input, s convert.Object, gk schema.GroupKind, set []v1alpha1.Write, out *convert.Output) {
+func emitGreenAdapter(in *Input, s Object, gk schema.GroupKind, set []v1alpha1.Write, out *Output) {
 	version := "v1"
 	objects := in.Of(gk)
 	if len(objects) > 0 {
@@ -145,8 +144,8 @@ func emitGreenAdapter(in *convert.Input, s convert.Object, gk schema.GroupKind, 
 		version = gv.Version
 	}
 	plural, _ := apimeta.UnsafeGuessKindToResource(gk.WithVersion(version))
-	a := &v1alpha1.Adapter{ObjectMeta: convert.Meta("", plural.GroupResource().String())}
-	if slices.ContainsFunc(out.Emitted, func(e *convert.Emitted) bool { return e.Object.GetName() == a.Name }) {
+	a := &v1alpha1.Adapter{ObjectMeta: Meta("", plural.GroupResource().String())}
+	if slices.ContainsFunc(out.Emitted, func(e *Emitted) bool { return e.Object.GetName() == a.Name }) {
 		return // another SleepInfo has already added this Adapter
 	}
 	a.Spec.Target = v1alpha1.AdapterTarget{Group: gk.Group, Kind: gk.Kind, Versions: []string{version}}

@@ -1,4 +1,4 @@
-package tools
+package convert
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/timeline"
@@ -21,16 +20,16 @@ var lightsOutSchedule = schema.GroupKind{Group: "lightsout.techsupport.mk", Kind
 // systemNamespaces are the namespaces that several tools never touch.
 var systemNamespaces = []string{"kube-system", "kube-public", "kube-node-lease"}
 
-func lightsOut() convert.Tool {
-	return convert.Tool{
+func lightsOut() Tool {
+	return Tool{
 		Name: "lightsout", Title: "LightsOut",
-		Reads:   []convert.Kind{convert.Clustered(lightsOutSchedule)},
-		Marked:  convert.Namespaced(convert.Deployment, convert.StatefulSet, convert.CronJob),
+		Reads:   []Kind{Clustered(lightsOutSchedule)},
+		Marked:  Namespaced(Deployment, StatefulSet, CronJob),
 		Convert: convertLightsOut, Sleepers: lightsOutSleepers,
 	}
 }
 
-func convertLightsOut(in *convert.Input, out *convert.Output) {
+func convertLightsOut(in *Input, out *Output) {
 	all := in.Of(lightsOutSchedule)
 	for _, s := range all {
 		spec := s.Get("spec")
@@ -39,9 +38,9 @@ func convertLightsOut(in *convert.Input, out *convert.Output) {
 			out.Leave(s, "%s", why)
 			continue
 		}
-		c := &v1alpha1.ClusterSchedule{ObjectMeta: convert.Meta("", s.Name()), Spec: v1alpha1.ClusterScheduleSpec{Target: target}}
+		c := &v1alpha1.ClusterSchedule{ObjectMeta: Meta("", s.Name()), Spec: v1alpha1.ClusterScheduleSpec{Target: target}}
 		c.Spec.Upscale, c.Spec.Downscale = spec.Get("upscale").Str, spec.Get("downscale").Str
-		c.Spec.TimeZone, c.Spec.Suspend = convert.Zone(spec.Get("timezone").Str), spec.Get("suspend").Bool()
+		c.Spec.TimeZone, c.Spec.Suspend = Zone(spec.Get("timezone").Str), spec.Get("suspend").Bool()
 		e := out.Emit(c, s)
 		e.Notes = notes
 		var note string
@@ -55,7 +54,7 @@ func convertLightsOut(in *convert.Input, out *convert.Output) {
 			e.Note("it is suspended: deleting it there wakes what bears its marks all the same")
 		}
 		noteRivals(e, s, all)
-		convert.NoteSpringTransitions(e)
+		NoteSpringTransitions(e)
 	}
 	if len(all) == 0 {
 		return
@@ -69,35 +68,35 @@ func convertLightsOut(in *convert.Input, out *convert.Output) {
 		names[i] = o.Name()
 	}
 	out.Step("take the finalizers away, which wait for the controller that you have stopped, and delete its objects",
-		convert.Command("patch", lightsOutSchedule, "", names, `--type=merge -p '{"metadata":{"finalizers":null}}'`),
-		convert.Command("delete", lightsOutSchedule, "", names, ""))
+		Command("patch", lightsOutSchedule, "", names, `--type=merge -p '{"metadata":{"finalizers":null}}'`),
+		Command("delete", lightsOutSchedule, "", names, ""))
 }
 
 // lightsOutTarget returns the selection of a schedule. If the schedule selects nothing, the result why is the reason.
 func lightsOutTarget(spec rawjson.Value) (t v1alpha1.ClusterTargetSelector, notes []string, why string) {
-	types := convert.Texts(spec.Get("workloadTypes"))
-	for _, k := range []schema.GroupKind{convert.Deployment, convert.StatefulSet, convert.CronJob} {
+	types := Texts(spec.Get("workloadTypes"))
+	for _, k := range []schema.GroupKind{Deployment, StatefulSet, CronJob} {
 		if len(types) == 0 || slices.Contains(types, k.Kind) {
-			t.Kinds = append(t.Kinds, convert.Refs(k)...)
+			t.Kinds = append(t.Kinds, Refs(k)...)
 		}
 	}
 	if len(t.Kinds) == 0 {
 		return t, nil, "workloadTypes has no kind that it knows: " + strings.Join(types, ", ")
 	}
-	for _, ns := range convert.Texts(spec.Get("namespaces")) {
+	for _, ns := range Texts(spec.Get("namespaces")) {
 		if slices.Contains(systemNamespaces, ns) {
 			notes = append(notes, "namespace "+ns+" is left out: it is never reached there, and would be here")
 			continue
 		}
 		t.Namespaces = append(t.Namespaces, ns)
 	}
-	t.NamespaceSelector = convert.Decoded[metav1.LabelSelector](spec.Get("namespaceSelector"))
-	t.ExcludeNamespaces = convert.Texts(spec.Get("excludeNamespaces"))
+	t.NamespaceSelector = Decoded[metav1.LabelSelector](spec.Get("namespaceSelector"))
+	t.ExcludeNamespaces = Texts(spec.Get("excludeNamespaces"))
 	if len(t.Namespaces) == 0 && t.NamespaceSelector == nil {
 		return t, nil, "it selects no namespace"
 	}
 	if exclude := spec.Get("excludeLabels"); exclude.IsObject() {
-		if t.Exclude = convert.Decoded[metav1.LabelSelector](exclude); t.Exclude == nil || len(t.Exclude.MatchLabels)+
+		if t.Exclude = Decoded[metav1.LabelSelector](exclude); t.Exclude == nil || len(t.Exclude.MatchLabels)+
 			len(t.Exclude.MatchExpressions) == 0 {
 			return t, nil, "excludeLabels: {} excludes everything there, so it does nothing; here it would exclude nothing"
 		}
@@ -123,12 +122,12 @@ func lightsOutRate(limit rawjson.Value) (*v1alpha1.RateLimit, string) {
 }
 
 // noteRivals adds a note about other schedules that may select the same objects.
-func noteRivals(e *convert.Emitted, s convert.Object, all []convert.Object) {
+func noteRivals(e *Emitted, s Object, all []Object) {
 	for _, other := range all {
 		if other.Name() == s.Name() {
 			continue
 		}
-		mine, theirs := convert.Texts(s.Get("spec.namespaces")), convert.Texts(other.Get("spec.namespaces"))
+		mine, theirs := Texts(s.Get("spec.namespaces")), Texts(other.Get("spec.namespaces"))
 		shared := slices.ContainsFunc(mine, func(ns string) bool { return slices.Contains(theirs, ns) })
 		if shared || s.Get("spec.namespaceSelector").Exists() || other.Get("spec.namespaceSelector").Exists() {
 			e.Note("it may select objects of LightsOutSchedule %s too: there the first one keeps an object, here awake wins", other.Name())
@@ -137,17 +136,17 @@ func noteRivals(e *convert.Emitted, s convert.Object, all []convert.Object) {
 }
 
 // lightsOutSleepers adds the objects that the tool keeps asleep, by their annotations.
-func lightsOutSleepers(in *convert.Input, out *convert.Output) {
+func lightsOutSleepers(in *Input, out *Output) {
 	marks := []string{
-		convert.AnnotationPointer(lightsOutPrefix + "original-replicas"), convert.AnnotationPointer(lightsOutPrefix + "original-suspend"),
-		convert.AnnotationPointer(lightsOutPrefix + "managed-by"), convert.LabelPointer(lightsOutPrefix + "managed-by"),
+		AnnotationPointer(lightsOutPrefix + "original-replicas"), AnnotationPointer(lightsOutPrefix + "original-suspend"),
+		AnnotationPointer(lightsOutPrefix + "managed-by"), LabelPointer(lightsOutPrefix + "managed-by"),
 	}
-	for _, gk := range []schema.GroupKind{convert.Deployment, convert.StatefulSet, convert.CronJob} {
+	for _, gk := range []schema.GroupKind{Deployment, StatefulSet, CronJob} {
 		for _, o := range in.Of(gk) {
-			s := convert.Sleeper{Object: o, Marks: marks}
+			s := Sleeper{Object: o, Marks: marks}
 			if text, ok := o.Annotation(lightsOutPrefix + "original-replicas"); ok {
-				if n, ok := convert.Count(text); ok {
-					s.Originals = []convert.Original{{Pointer: "/spec/replicas", Was: convert.Number(n), Set: "0"}}
+				if n, ok := Count(text); ok {
+					s.Originals = []Original{{Pointer: "/spec/replicas", Was: Number(n), Set: "0"}}
 				} else {
 					s.Marks, s.ByHand = nil, append(s.ByHand,
 						fmt.Sprintf("the original is %q and no count: set the replicas by hand and take the annotations away", text))
@@ -155,7 +154,7 @@ func lightsOutSleepers(in *convert.Input, out *convert.Output) {
 			}
 			switch text, _ := o.Annotation(lightsOutPrefix + "original-suspend"); text {
 			case "lightsout":
-				s.Originals = append(s.Originals, convert.Original{Pointer: "/spec/suspend", Was: "false", Set: "true"})
+				s.Originals = append(s.Originals, Original{Pointer: "/spec/suspend", Was: "false", Set: "true"})
 			case "", "user": // the object's owner had suspended it before
 			default:
 				s.Marks, s.ByHand = nil, append(s.ByHand,

@@ -1,4 +1,4 @@
-package downscaler
+package convert
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
 )
@@ -47,7 +46,7 @@ const noBeginning, noEnd = "2000-01-01T00:00:00Z", "2999-12-31T00:00:00Z"
 
 // spans parses the spans of a setting, with the defaults of the tool's environment. A span that cannot be read is the reason
 // to leave an object behind, because the tool does not touch such an object.
-func (w *work) spans(s scope, setting string) (x spans, why string) {
+func (w *work) spans(s downscalerScope, setting string) (x spans, why string) {
 	text, set := s[setting]
 	if !set {
 		return spans{}, ""
@@ -114,8 +113,8 @@ func (s *spans) addWeekly(text, zone, days string) (why string) {
 		return "a span is always, never, days with times and a time zone (Mon-Fri 08:00-20:00 Europe/Berlin), or two instants"
 	}
 	days, zone = cmp.Or(m[1], days), cmp.Or(m[6], zone)
-	from, okFrom := convert.Clock(m[4])
-	to, okTo := convert.Clock(m[5])
+	from, okFrom := Clock(m[4])
+	to, okTo := Clock(m[5])
 	of := dayRange.FindStringSubmatch(days)
 	switch {
 	case !okFrom || !okTo:
@@ -134,14 +133,14 @@ func (s *spans) addWeekly(text, zone, days string) (why string) {
 		s.empty = append(s.empty, fmt.Sprintf("%q begins and ends at %s", text, from))
 		return ""
 	}
-	list, _ := convert.Range(of[1], of[2]) // the pattern accepts only known days
+	list, _ := Range(of[1], of[2]) // the pattern accepts only known days
 	if !slices.Contains(s.zones, zone) {
 		s.zones = append(s.zones, zone)
 	}
 	s.starts[zone] = append(s.starts[zone], start{list, from})
 	add := func(from, to string) {
 		if from != to {
-			s.windows[zone] = append(s.windows[zone], v1alpha1.Window{Days: convert.UnlessAll(list), From: from, To: to})
+			s.windows[zone] = append(s.windows[zone], v1alpha1.Window{Days: UnlessAll(list), From: from, To: to})
 		}
 	}
 	if from < to {
@@ -166,7 +165,7 @@ func (s *spans) notes() (notes []string) {
 func (s *spans) all() (zone string, windows []v1alpha1.Window) {
 	zone = s.zones[0]
 	for _, z := range s.zones {
-		windows = append(windows, convert.InZone(s.windows[z], z, zone)...)
+		windows = append(windows, InZone(s.windows[z], z, zone)...)
 	}
 	return zone, windows
 }
@@ -178,10 +177,10 @@ func (s *spans) weekly() (zone string, minutes []int, ok bool) {
 		return "", nil, false
 	}
 	for _, x := range s.starts[s.zones[0]] {
-		h, _ := convert.Count(x.at[:2]) // Clock has formatted this text
-		m, _ := convert.Count(x.at[3:]) // Clock has formatted this text
+		h, _ := Count(x.at[:2]) // Clock has formatted this text
+		m, _ := Count(x.at[3:]) // Clock has formatted this text
 		for _, d := range x.days {
-			minutes = append(minutes, (slices.Index(convert.Days, d)*24*60+int(h)*60+int(m))%(7*24*60)) // Sunday's 24:00 is Monday's 00:00
+			minutes = append(minutes, (slices.Index(Days, d)*24*60+int(h)*60+int(m))%(7*24*60)) // Sunday's 24:00 is Monday's 00:00
 		}
 	}
 	return s.zones[0], minutes, true
@@ -224,17 +223,17 @@ func (s *spans) cron() (zone, cron string, ok bool) {
 		if !slices.Equal(x.days, starts[0].days) || x.at[3:] != starts[0].at[3:] || x.at == "24:00" {
 			return "", "", false
 		}
-		h, _ := convert.Count(x.at[:2]) // Clock has formatted this text
-		if !slices.Contains(hours, convert.Number(h)) {
-			hours = append(hours, convert.Number(h))
+		h, _ := Count(x.at[:2]) // Clock has formatted this text
+		if !slices.Contains(hours, Number(h)) {
+			hours = append(hours, Number(h))
 		}
 	}
-	m, _ := convert.Count(starts[0].at[3:]) // Clock has formatted this text
+	m, _ := Count(starts[0].at[3:]) // Clock has formatted this text
 	days := "*"
-	if len(starts[0].days) < len(convert.Days) {
+	if len(starts[0].days) < len(Days) {
 		var list []string
 		for _, d := range starts[0].days {
-			list = append(list, convert.Number(int64(slices.Index(convert.Days, d)+1)%7))
+			list = append(list, Number(int64(slices.Index(Days, d)+1)%7))
 		}
 		days = strings.Join(list, ",")
 	}

@@ -1,11 +1,10 @@
-package downscaler
+package convert
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
 )
@@ -15,15 +14,15 @@ import (
 var matchNone = []string{"downscaler/match-none", "kube-downscaler-non-existent"}
 
 // sleepers adds the objects whose annotations say that the tool keeps them asleep.
-func sleepers(in *convert.Input, out *convert.Output) {
-	w := newWork(in, &convert.Output{})
+func downscalerSleepers(in *Input, out *Output) {
+	w := newWork(in, &Output{})
 	w.namespaces()
-	known := map[string]bool{convert.Budget.String(): true}
+	known := map[string]bool{Budget.String(): true}
 	for _, gk := range byResource {
 		known[gk.String()] = true
 	}
 	for _, o := range in.Objects {
-		text, ok := o.Annotation(prefix + "original-replicas")
+		text, ok := o.Annotation(downscalerPrefix + "original-replicas")
 		switch {
 		case !ok, !known[o.GroupKind().String()] && isControlled(o): // its controller has copied the annotation, as a Deployment does
 		case known[o.GroupKind().String()], o.Get("spec.replicas").Exists():
@@ -34,18 +33,18 @@ func sleepers(in *convert.Input, out *convert.Output) {
 	}
 }
 
-func (w *work) sleeper(o convert.Object, text string) convert.Sleeper {
-	s := convert.Sleeper{Object: o, Marks: []string{convert.AnnotationPointer(prefix + "original-replicas")},
-		GiveBack: o.GroupKind() == convert.Budget}
+func (w *work) sleeper(o Object, text string) Sleeper {
+	s := Sleeper{Object: o, Marks: []string{AnnotationPointer(downscalerPrefix + "original-replicas")},
+		GiveBack: o.GroupKind() == Budget}
 	scopes := w.scopes(annotated(o), w.namespaceScope(o.Namespace()))
 	replicas, _ := replicasOf(scopes)
 	var ok bool
 	switch o.GroupKind() {
-	case convert.Budget:
+	case Budget:
 		s.Originals, ok = budget(o, text, scopes), true
-	case convert.DaemonSet:
+	case DaemonSet:
 		if !w.leaveAlone(o, annotated(o), true) {
-			s.Marks = append(s.Marks, convert.LabelPointer(v1alpha1.LabelExclude)) // the label is needed only until the take-over
+			s.Marks = append(s.Marks, LabelPointer(v1alpha1.LabelExclude)) // the label is needed only until the take-over
 		}
 		fallthrough
 	default:
@@ -60,7 +59,7 @@ func (w *work) sleeper(o convert.Object, text string) convert.Sleeper {
 
 // budget returns the original of a PodDisruptionBudget. The tool changes maxUnavailable or, in a budget without
 // maxUnavailable, minAvailable.
-func budget(o convert.Object, text string, scopes []scope) []convert.Original {
+func budget(o Object, text string, scopes []downscalerScope) []Original {
 	set := "0"
 	for _, s := range slices.Backward(scopes) {
 		set = cmp.Or(s["downscale-replicas"], set)
@@ -69,58 +68,58 @@ func budget(o convert.Object, text string, scopes []scope) []convert.Original {
 	if o.Get("spec.maxUnavailable").Exists() {
 		pointer = "/spec/maxUnavailable"
 	}
-	return []convert.Original{{Pointer: pointer, Was: share(text), Set: share(set)}}
+	return []Original{{Pointer: pointer, Was: share(text), Set: share(set)}}
 }
 
 // share returns the JSON text of a number or a percentage.
 func share(text string) string {
-	if n, ok := convert.Count(text); ok {
-		return convert.Number(n)
+	if n, ok := Count(text); ok {
+		return Number(n)
 	}
-	return convert.Quoted(text)
+	return Quoted(text)
 }
 
 // originals returns the original values of an object, which depend on its kind. It returns false if the tool's text
 // cannot be parsed.
-func originals(o convert.Object, text string, replicas int64) ([]convert.Original, bool) {
-	n, isCount := convert.Count(text)
+func originals(o Object, text string, replicas int64) ([]Original, bool) {
+	n, isCount := Count(text)
 	ran := text == "false" || isCount && n == 1 // for kinds with a switch instead of a count
 	rested := text == "true" || isCount && n == 0
 	switch o.GroupKind() {
-	case convert.CronJob, convert.Job:
+	case CronJob, Job:
 		if ran {
-			return []convert.Original{{Pointer: "/spec/suspend", Was: "false", Set: "true"}}, true
+			return []Original{{Pointer: "/spec/suspend", Was: "false", Set: "true"}}, true
 		}
 		return nil, rested
-	case convert.DaemonSet:
+	case DaemonSet:
 		if !ran {
 			return nil, rested
 		}
 		for _, key := range matchNone {
 			if selector := o.Get("spec.template.spec.nodeSelector").Map(); selector[key].Exists() {
-				return []convert.Original{{Pointer: string(path.Pointer("/spec/template/spec/nodeSelector").Append(key)),
-					Set: convert.Quoted(selector[key].Str), Replaced: true, Made: true}}, true
+				return []Original{{Pointer: string(path.Pointer("/spec/template/spec/nodeSelector").Append(key)),
+					Set: Quoted(selector[key].Str), Replaced: true, Made: true}}, true
 			}
 		}
 		return nil, true
-	case convert.ScaledObject:
-		original := convert.Original{Pointer: convert.AnnotationPointer("autoscaling.keda.sh/paused-replicas"), Was: convert.Quoted(text),
-			Set: convert.Quoted(convert.Number(replicas))}
+	case ScaledObject:
+		original := Original{Pointer: AnnotationPointer("autoscaling.keda.sh/paused-replicas"), Was: Quoted(text),
+			Set: Quoted(Number(replicas))}
 		if text == "-1" {
 			original.Was = ""
-			return []convert.Original{original}, true
+			return []Original{original}, true
 		}
-		return []convert.Original{original}, isCount
+		return []Original{original}, isCount
 	}
 	if !isCount {
 		return nil, false
 	}
 	pointer := "/spec/replicas"
 	switch o.GroupKind() {
-	case convert.Autoscaler:
+	case Autoscaler:
 		pointer = "/spec/minReplicas"
-	case convert.Postgres:
+	case Postgres:
 		pointer = "/spec/numberOfInstances"
 	}
-	return []convert.Original{{Pointer: pointer, Was: convert.Number(n), Set: convert.Number(replicas)}}, true
+	return []Original{{Pointer: pointer, Was: Number(n), Set: Number(replicas)}}, true
 }

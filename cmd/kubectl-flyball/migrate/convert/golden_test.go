@@ -1,4 +1,4 @@
-package tools_test
+package convert_test
 
 import (
 	"bytes"
@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/tools"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 )
@@ -29,7 +28,7 @@ var now = time.Date(2037, 5, 13, 19, 0, 0, 0, time.UTC)
 // a take-over. Every printed manifest is read again as a manifest of Flyball, so it is checked against the schemas and
 // compiled.
 func TestMigrationsMatchGoldenFiles(t *testing.T) {
-	for _, tool := range tools.All() {
+	for _, tool := range convert.Tools() {
 		cases, err := filepath.Glob(filepath.Join("testdata", tool.Name, "*.yaml"))
 		if err != nil || len(cases) == 0 {
 			t.Errorf("%s: %d cases, %v", tool.Name, len(cases), err)
@@ -56,11 +55,11 @@ func checkCase(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := convert.Run(tools.All(), in, w.Lists)
+	out, err := convert.Run(convert.Tools(), in, w.Lists)
 	if err != nil {
 		t.Fatal(err)
 	}
-	finding, err := convert.NewFinding(out, tools.All())
+	finding, err := convert.NewFinding(out, convert.Tools())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +67,7 @@ func checkCase(t *testing.T, file string) {
 	readAgain(t, printed, len(out.Emitted))
 
 	slept := &convert.Output{}
-	for _, tool := range tools.All() {
+	for _, tool := range convert.Tools() {
 		if tool.Sleepers != nil {
 			tool.Sleepers(in, slept)
 		}

@@ -1,4 +1,4 @@
-package downscaler
+package convert
 
 import (
 	"cmp"
@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
@@ -103,7 +102,7 @@ func (w *work) excludedNames() (globs []string) {
 }
 
 // namedOut reports whether an object is excluded by excludeNames of the policies.
-func (w *work) namedOut(o convert.Object) bool {
+func (w *work) namedOut(o Object) bool {
 	return slices.ContainsFunc(w.notNames, func(re *regexp.Regexp) bool {
 		_, ok := globOf(re.String())
 		return ok && re.MatchString(o.Name())
@@ -117,7 +116,7 @@ func (w *work) reaches(namespace string) bool {
 
 // filtered reports whether the flags exclude an object. The object is in a namespace that the tool handles, and has the
 // label that the policies select.
-func (w *work) filtered(o convert.Object) bool {
+func (w *work) filtered(o Object) bool {
 	if matchesAny(w.notNames, o.Name()) {
 		return true
 	}
@@ -131,7 +130,7 @@ func (w *work) filtered(o convert.Object) bool {
 
 // exclude reads the setting exclude. It returns true for is if the object is excluded for good, and not only in spans of
 // time. The result set is true if the setting exists.
-func (w *work) exclude(o convert.Object, s scope) (is, set bool) {
+func (w *work) exclude(o Object, s downscalerScope) (is, set bool) {
 	if _, set = s["exclude"]; !set {
 		return false, false
 	}
@@ -143,7 +142,7 @@ func (w *work) exclude(o convert.Object, s scope) (is, set bool) {
 }
 
 // excludeInSpans adds the policy for an object that the setting exclude excludes only at some times.
-func (w *work) excludeInSpans(from convert.Object, s scope, at placement) {
+func (w *work) excludeInSpans(from Object, s downscalerScope, at placement) {
 	x, _ := w.spans(s, "exclude") // an object with an unreadable span is left alone for good
 	if x.always || x.isNever() {
 		return
@@ -172,7 +171,7 @@ func (w *work) withOwnExclude(namespace string) (names []string) {
 
 // excludeNamespace reports whether the tool leaves a namespace alone. It also records the manual steps for such a
 // namespace.
-func (w *work) excludeNamespace(ns convert.Object, s scope) bool {
+func (w *work) excludeNamespace(ns Object, s downscalerScope) bool {
 	if !w.reaches(ns.Name()) {
 		return true
 	}
@@ -192,7 +191,7 @@ func (w *work) excludeNamespace(ns convert.Object, s scope) bool {
 
 // leaveAlone reports whether the tool leaves an object alone for good. It also records the manual steps for such an
 // object. The parameter looksAt is true if the tool handles the object's kind.
-func (w *work) leaveAlone(o convert.Object, s scope, looksAt bool) bool {
+func (w *work) leaveAlone(o Object, s downscalerScope, looksAt bool) bool {
 	if !w.reaches(o.Namespace()) || !w.isSelected(o) {
 		return true
 	}
@@ -207,21 +206,21 @@ func (w *work) leaveAlone(o convert.Object, s scope, looksAt bool) bool {
 		return true
 	}
 	if ok && looksAt {
-		w.keepAwake(o, o.Namespace(), at, v1alpha1.TargetSelector{Kinds: convert.Refs(o.GroupKind()), Names: []string{o.Name()}})
+		w.keepAwake(o, o.Namespace(), at, v1alpha1.TargetSelector{Kinds: Refs(o.GroupKind()), Names: []string{o.Name()}})
 	}
-	if looksAt && o.GroupKind() == convert.DaemonSet && isAsleep(o) && !inherited && !missing {
+	if looksAt && o.GroupKind() == DaemonSet && isAsleep(o) && !inherited && !missing {
 		w.resting.Add(command{o.GroupKind(), o.Namespace()}, o.Name())
 	}
 	return inherited || missing
 }
 
 // keepAwake adds the Override for the setting exclude-until of a namespace or an object.
-func (w *work) keepAwake(from convert.Object, namespace, until string, target v1alpha1.TargetSelector) {
+func (w *work) keepAwake(from Object, namespace, until string, target v1alpha1.TargetSelector) {
 	name := "downscaler-until"
 	if len(target.Names) > 0 {
 		name += "-" + from.Name()
 	}
-	o := &v1alpha1.Override{ObjectMeta: convert.Meta(namespace, name)}
+	o := &v1alpha1.Override{ObjectMeta: Meta(namespace, name)}
 	o.Spec.Target = target
 	o.Spec.OverrideRules = v1alpha1.OverrideRules{Effect: v1alpha1.OverrideAwake, Until: until, Reason: "exclude-until of kube-downscaler"}
 	w.out.Emit(o, from)
@@ -229,11 +228,11 @@ func (w *work) keepAwake(from convert.Object, namespace, until string, target v1
 
 // overridesFirst moves the Overrides before the schedules, so that no schedule is applied without them.
 func (w *work) overridesFirst() {
-	slices.SortStableFunc(w.out.Emitted, func(a, b *convert.Emitted) int { return isSchedule(a) - isSchedule(b) })
+	slices.SortStableFunc(w.out.Emitted, func(a, b *Emitted) int { return isSchedule(a) - isSchedule(b) })
 }
 
 // isSchedule returns 0 for an Override, and 1 for another object.
-func isSchedule(e *convert.Emitted) int {
+func isSchedule(e *Emitted) int {
 	if _, is := e.Object.(*v1alpha1.Override); is {
 		return 0
 	}
@@ -241,23 +240,23 @@ func isSchedule(e *convert.Emitted) int {
 }
 
 // label records that an object gets the label that keeps it out of every policy.
-func (w *work) label(o convert.Object) {
+func (w *work) label(o Object) {
 	w.alone.Add(command{o.GroupKind(), o.Namespace()}, o.Name())
 }
 
 // isAsleep reports whether the tool keeps an object asleep.
-func isAsleep(o convert.Object) bool {
-	_, ok := o.Annotation(prefix + "original-replicas")
+func isAsleep(o Object) bool {
+	_, ok := o.Annotation(downscalerPrefix + "original-replicas")
 	return ok
 }
 
 // isControlled reports whether an object has a controller. The tool and the policies act on the controller instead.
-func isControlled(o convert.Object) bool {
+func isControlled(o Object) bool {
 	return o.Get("metadata.ownerReferences.#(controller==true)").Exists()
 }
 
 // isSelected reports whether an object has the label that the policies select.
-func (w *work) isSelected(o convert.Object) bool {
+func (w *work) isSelected(o Object) bool {
 	if w.selector == nil {
 		return true
 	}
@@ -271,7 +270,7 @@ func (w *work) isSelected(o convert.Object) bool {
 
 // excludeUntil returns the instant of the setting exclude-until, in the format of RFC 3339. It returns "" if the
 // setting cannot be parsed. The object is then left alone for good.
-func (w *work) excludeUntil(o convert.Object, s scope) (at string, set bool) {
+func (w *work) excludeUntil(o Object, s downscalerScope) (at string, set bool) {
 	text, set := s["exclude-until"]
 	if !set {
 		return "", false
@@ -296,7 +295,7 @@ func (w *work) unexplained() {
 	if w.config.found {
 		return
 	}
-	for _, k := range Tool().Reads[1:] {
+	for _, k := range downscaler().Reads[1:] {
 		for _, o := range w.in.Of(k.GroupKind) {
 			if isAsleep(o) && !hasTimes(annotated(o)) && !hasTimes(w.namespaceScope(o.Namespace())) && !annotated(o).sets(forceSettings) {
 				w.out.Leave(o, "it sleeps, and nothing here says when: the flags of the tool do, and its Deployment was not found")
@@ -309,16 +308,16 @@ func (w *work) unexplained() {
 func (w *work) steps() {
 	var stop []string
 	for _, d := range w.config.all {
-		stop = append(stop, convert.Command("scale", convert.Deployment, d.Namespace(), []string{d.Name()}, "--replicas=0"))
+		stop = append(stop, Command("scale", Deployment, d.Namespace(), []string{d.Name()}, "--replicas=0"))
 	}
 	stop = append(stop, "kubectl delete mutatingwebhookconfiguration webhook.kube-downscaler.k8s --ignore-not-found",
 		"kubectl get validatingadmissionpolicy,validatingadmissionpolicybinding -o name | "+
 			"grep -e -downscaler-reserved-annotations | xargs -r kubectl delete")
 	w.out.Step("stop its controller, and do not delete it yet: its flags are read again. "+
 		"Its webhook and its admission policies would refuse or undo the take-over", stop...)
-	set := func(verb string, of convert.Groups[command, string], pair func(c command) string) (all []string) {
+	set := func(verb string, of Groups[command, string], pair func(c command) string) (all []string) {
 		for _, c := range of.Keys {
-			all = append(all, convert.Command(verb, c.GroupKind, c.namespace, of.Of[c], pair(c)+" --overwrite"))
+			all = append(all, Command(verb, c.GroupKind, c.namespace, of.Of[c], pair(c)+" --overwrite"))
 		}
 		return all
 	}
@@ -335,7 +334,7 @@ func (w *work) steps() {
 	w.out.TakeOverStep("kube-downscaler", "")
 	last := "take the annotations downscaler/ away, in Git too, and delete the tool"
 	if w.explicit {
-		last += fmt.Sprintf("; but keep %sexclude: \"false\", by which policies select", prefix)
+		last += fmt.Sprintf("; but keep %sexclude: \"false\", by which policies select", downscalerPrefix)
 	}
 	w.out.Step(last)
 }

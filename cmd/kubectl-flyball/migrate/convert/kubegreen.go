@@ -1,4 +1,4 @@
-package tools
+package convert
 
 import (
 	"encoding/base64"
@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/path/rawjson"
@@ -18,12 +17,12 @@ import (
 
 var sleepInfo = schema.GroupKind{Group: "kube-green.com", Kind: "SleepInfo"}
 
-func kubeGreen() convert.Tool {
-	return convert.Tool{
+func kubeGreen() Tool {
+	return Tool{
 		Name: "kube-green", Title: "kube-green",
-		Reads: convert.Namespaced(sleepInfo),
-		Marked: convert.Namespaced(convert.Secret, convert.Deployment, convert.StatefulSet, convert.CronJob, convert.ScaledObject,
-			convert.Postgres, convert.Autoscaler, convert.Rollout),
+		Reads: Namespaced(sleepInfo),
+		Marked: Namespaced(Secret, Deployment, StatefulSet, CronJob, ScaledObject,
+			Postgres, Autoscaler, Rollout),
 		Convert: convertSleepInfos, Sleepers: sleepInfoSleepers,
 	}
 }
@@ -37,7 +36,7 @@ type sleepSelection struct {
 	selector *metav1.LabelSelector
 }
 
-func convertSleepInfos(in *convert.Input, out *convert.Output) {
+func convertSleepInfos(in *Input, out *Output) {
 	all := in.Of(sleepInfo)
 	for _, s := range all {
 		convertSleepInfo(in, s, out)
@@ -52,7 +51,7 @@ func convertSleepInfos(in *convert.Input, out *convert.Output) {
 	out.Step("kubectl delete sleepinfo: its Secret goes along, and it wakes nothing, so this comes last")
 }
 
-func convertSleepInfo(in *convert.Input, s convert.Object, out *convert.Output) {
+func convertSleepInfo(in *Input, s Object, out *Output) {
 	spec := s.Get("spec")
 	down, okDown := hourMinute(spec.Get("sleepAt").Str, spec.Get("weekdays").Str)
 	up, okUp := hourMinute(spec.Get("wakeUpAt").Str, spec.Get("weekdays").Str)
@@ -63,7 +62,7 @@ func convertSleepInfo(in *convert.Input, s convert.Object, out *convert.Output) 
 		out.Leave(s, "sleepAt %q and wakeUpAt %q are no hours and minutes", spec.Get("sleepAt").Str, spec.Get("wakeUpAt").Str)
 		return
 	}
-	rules := v1alpha1.ScheduleRules{TimeZone: convert.Zone(spec.Get("timeZone").Str), Downscale: down, Upscale: up}
+	rules := v1alpha1.ScheduleRules{TimeZone: Zone(spec.Get("timeZone").Str), Downscale: down, Upscale: up}
 	sel := selectionOf(spec)
 	for _, p := range spec.Get("patches").Array() {
 		convertGreenPatch(in, s, p, &sel, out)
@@ -75,28 +74,28 @@ func convertSleepInfo(in *convert.Input, s convert.Object, out *convert.Output) 
 		return sel.names[gk] != "" || slices.Contains(sel.nothing, gk)
 	})
 	emit := func(name string, kinds []schema.GroupKind, names, exclude []string) {
-		target := v1alpha1.TargetSelector{Kinds: convert.Refs(kinds...), Names: names, ExcludeNames: exclude, Selector: sel.selector}
-		e := out.Emit(&v1alpha1.Schedule{ObjectMeta: convert.Meta(s.Namespace(), name),
+		target := v1alpha1.TargetSelector{Kinds: Refs(kinds...), Names: names, ExcludeNames: exclude, Selector: sel.selector}
+		e := out.Emit(&v1alpha1.Schedule{ObjectMeta: Meta(s.Namespace(), name),
 			Spec: v1alpha1.ScheduleSpec{Target: target, ScheduleRules: rules}}, s)
 		if n, ok := sel.counts[kinds[0]]; ok {
 			e.Object.(*v1alpha1.Schedule).Spec.AsleepAs = &v1alpha1.AsleepAs{Replicas: new(n)}
 			e.Note("a smaller count is raised to %d by the patch there, and stays here", n)
 		}
 		e.Note("a transition that comes over 60 s late is missed there, and so are objects after the 500th; not here")
-		convert.NoteSpringTransitions(e)
+		NoteSpringTransitions(e)
 	}
 	excluded := excludedNames(spec)
 	alike := alikeKinds(rest, excluded.Of, sel.counts)
 	for i, key := range alike.Keys {
 		kinds, name := alike.Of[key], s.Name()
 		if i > 0 {
-			name += "-" + convert.Slug(kinds[0].Kind)
+			name += "-" + Slug(kinds[0].Kind)
 		}
 		emit(name, kinds, nil, excluded.Of[kinds[0]])
 	}
 	for _, gk := range sel.kinds {
 		if name := sel.names[gk]; name != "" && !slices.Contains(sel.nothing, gk) {
-			emit(s.Name()+"-"+convert.Slug(gk.Kind), []schema.GroupKind{gk}, []string{name}, excluded.Of[gk])
+			emit(s.Name()+"-"+Slug(gk.Kind), []schema.GroupKind{gk}, []string{name}, excluded.Of[gk])
 		}
 	}
 	for _, gk := range sel.nothing {
@@ -109,7 +108,7 @@ func convertSleepInfo(in *convert.Input, s convert.Object, out *convert.Output) 
 // alikeKinds groups kinds by the settings that a policy has once for all kinds of its target: excludeNames and asleepAs. In
 // the tool, an excludeRef excludes objects of one kind. So kinds that differ need separate policies.
 func alikeKinds(kinds []schema.GroupKind, excluded map[schema.GroupKind][]string, counts map[schema.GroupKind]int64,
-) (alike convert.Groups[string, schema.GroupKind]) {
+) (alike Groups[string, schema.GroupKind]) {
 	for _, gk := range kinds {
 		key := strings.Join(excluded[gk], " ")
 		if n, ok := counts[gk]; ok {
@@ -127,8 +126,8 @@ func selectionOf(spec rawjson.Value) sleepSelection {
 		field string
 		gk    schema.GroupKind
 		isOn  bool
-	}{{"suspendDeployments", convert.Deployment, true}, {"suspendStatefulSets", convert.StatefulSet, true},
-		{"suspendCronJobs", convert.CronJob, false}} {
+	}{{"suspendDeployments", Deployment, true}, {"suspendStatefulSets", StatefulSet, true},
+		{"suspendCronJobs", CronJob, false}} {
 		if v := spec.Get(k.field); v.Exists() && v.Bool() || !v.Exists() && k.isOn {
 			sel.kinds = append(sel.kinds, k.gk)
 		}
@@ -142,7 +141,7 @@ func selectionOf(spec rawjson.Value) sleepSelection {
 			selector.MatchLabels[key] = value.String()
 		}
 		if name := ref.Get("name").Str; name != "" {
-			gk := convert.Object{Value: ref}.GroupKind()
+			gk := Object{Value: ref}.GroupKind()
 			if other := sel.names[gk]; other != "" && other != name {
 				sel.nothing = append(sel.nothing, gk)
 			}
@@ -150,7 +149,7 @@ func selectionOf(spec rawjson.Value) sleepSelection {
 		}
 	}
 	for _, ref := range spec.Get("excludeRef").Array() {
-		for _, key := range convert.SortedKeys(ref.Get("matchLabels")) {
+		for _, key := range SortedKeys(ref.Get("matchLabels")) {
 			selector.MatchExpressions = append(selector.MatchExpressions, metav1.LabelSelectorRequirement{
 				Key: key, Operator: metav1.LabelSelectorOpNotIn, Values: []string{ref.Get("matchLabels").Map()[key].String()}})
 		}
@@ -162,10 +161,10 @@ func selectionOf(spec rawjson.Value) sleepSelection {
 }
 
 // excludedNames returns the names in excludeRef, by kind.
-func excludedNames(spec rawjson.Value) (names convert.Groups[schema.GroupKind, string]) {
+func excludedNames(spec rawjson.Value) (names Groups[schema.GroupKind, string]) {
 	for _, ref := range spec.Get("excludeRef").Array() {
 		if name := ref.Get("name").Str; name != "" {
-			names.Add(convert.Object{Value: ref}.GroupKind(), name)
+			names.Add(Object{Value: ref}.GroupKind(), name)
 		}
 	}
 	return names
@@ -187,29 +186,29 @@ func hourMinute(at, weekdays string) (string, bool) {
 }
 
 // sleepInfoSleepers adds the sleeping objects that are recorded in the tool's Secrets.
-func sleepInfoSleepers(in *convert.Input, out *convert.Output) {
-	for _, s := range in.Of(convert.Secret) {
+func sleepInfoSleepers(in *Input, out *Output) {
+	for _, s := range in.Of(Secret) {
 		name, ok := strings.CutPrefix(s.Name(), "sleepinfo-")
 		if !ok || secretText(s, "operation-type") != "SLEEP" {
 			continue
 		}
 		info, _ := in.Find(sleepInfo, s.Namespace(), name)
 		known := map[string]bool{}
-		add := func(gk schema.GroupKind, name string, originals []convert.Original) {
+		add := func(gk schema.GroupKind, name string, originals []Original) {
 			o, ok := in.Find(gk, s.Namespace(), name)
 			if !ok {
 				out.Leave(s, "it has an original of %s %s, which was not found", gk, name)
 				return
 			}
 			known[o.Ref().String()] = true
-			out.Sleepers = append(out.Sleepers, convert.Sleeper{Object: o, Originals: originals})
+			out.Sleepers = append(out.Sleepers, Sleeper{Object: o, Originals: originals})
 		}
 		secretOriginals(s, info, add, out)
-		for _, gk := range []schema.GroupKind{convert.Deployment, convert.StatefulSet} {
+		for _, gk := range []schema.GroupKind{Deployment, StatefulSet} {
 			for _, o := range in.Of(gk) {
 				_, taken := o.Annotation(v1alpha1.AnnotationLedger)
 				if n := o.Get("spec.replicas"); o.Namespace() == s.Namespace() && n.Exists() && n.Int() == 0 && !taken && !known[o.Ref().String()] {
-					out.Sleepers = append(out.Sleepers, convert.Sleeper{Object: o,
+					out.Sleepers = append(out.Sleepers, Sleeper{Object: o,
 						Notes: []string{"it is at 0, and there is no original of it: it counts as put to 0 by its owner, and stays so"}})
 				}
 			}
@@ -218,11 +217,11 @@ func sleepInfoSleepers(in *convert.Input, out *convert.Output) {
 }
 
 // secretOriginals reads both formats of a Secret: the newer merge patches by kind and name, and the older lists.
-func secretOriginals(s, info convert.Object, add func(schema.GroupKind, string, []convert.Original), out *convert.Output) {
+func secretOriginals(s, info Object, add func(schema.GroupKind, string, []Original), out *Output) {
 	patches := rawjson.Parse(secretText(s, "original-resource-info"))
-	for _, kind := range convert.SortedKeys(patches) {
+	for _, kind := range SortedKeys(patches) {
 		gk := schema.ParseGroupKind(kind)
-		for _, name := range convert.SortedKeys(patches.Map()[kind]) {
+		for _, name := range SortedKeys(patches.Map()[kind]) {
 			patch := patches.Map()[kind].Map()[name].String()
 			if !rawjson.Valid(patch) {
 				out.Leave(s, "the original of %s %s cannot be read: %s", kind, name, patch)
@@ -232,18 +231,18 @@ func secretOriginals(s, info convert.Object, add func(schema.GroupKind, string, 
 		}
 	}
 	for _, d := range rawjson.Parse(secretText(s, "deployment-replicas")).Array() {
-		add(convert.Deployment, d.Get("name").Str, []convert.Original{{Pointer: "/spec/replicas", Was: d.Get("replicas").Raw, Set: "0"}})
+		add(Deployment, d.Get("name").Str, []Original{{Pointer: "/spec/replicas", Was: d.Get("replicas").Raw, Set: "0"}})
 	}
 	for _, c := range rawjson.Parse(secretText(s, "cronjobs-info")).Array() {
 		was := c.Get("suspend").Raw
 		if was == "" || was == "null" {
 			was = "false"
 		}
-		add(convert.CronJob, c.Get("name").Str, []convert.Original{{Pointer: "/spec/suspend", Was: was, Set: "true"}})
+		add(CronJob, c.Get("name").Str, []Original{{Pointer: "/spec/suspend", Was: was, Set: "true"}})
 	}
 }
 
-func secretText(s convert.Object, key string) string {
+func secretText(s Object, key string) string {
 	if plain, ok := s.Get("stringData").Map()[key]; ok {
 		return plain.String()
 	}
@@ -255,15 +254,15 @@ func secretText(s convert.Object, key string) string {
 }
 
 // leaves returns the fields that a merge patch with originals sets. The value null means that the field was absent.
-func leaves(patch rawjson.Value, at string, set map[string]string) []convert.Original {
-	var all []convert.Original
-	for _, key := range convert.SortedKeys(patch) {
+func leaves(patch rawjson.Value, at string, set map[string]string) []Original {
+	var all []Original
+	for _, key := range SortedKeys(patch) {
 		v, pointer := patch.Map()[key], string(path.Pointer(at).Append(key))
 		if v.IsObject() {
 			all = append(all, leaves(v, pointer, set)...)
 			continue
 		}
-		o := convert.Original{Pointer: pointer, Was: v.Raw}
+		o := Original{Pointer: pointer, Was: v.Raw}
 		if v.Type == rawjson.Null {
 			o.Was = ""
 		}
@@ -278,7 +277,7 @@ func leaves(patch rawjson.Value, at string, set map[string]string) []convert.Ori
 
 // setBy returns the values that kube-green writes to objects of a kind, by JSON pointer. They come from the SleepInfo's
 // patches for the kind, or from kube-green's defaults if the SleepInfo has no patches for the kind.
-func setBy(info convert.Object, gk schema.GroupKind) map[string]string {
+func setBy(info Object, gk schema.GroupKind) map[string]string {
 	set := map[string]string{}
 	patched := false
 	for _, p := range info.Get("spec.patches").Array() {
@@ -291,9 +290,9 @@ func setBy(info convert.Object, gk schema.GroupKind) map[string]string {
 	}
 	switch {
 	case patched:
-	case gk == convert.Deployment || gk == convert.StatefulSet:
+	case gk == Deployment || gk == StatefulSet:
 		set["/spec/replicas"] = "0"
-	case gk == convert.CronJob:
+	case gk == CronJob:
 		set["/spec/suspend"] = "true"
 	}
 	return set

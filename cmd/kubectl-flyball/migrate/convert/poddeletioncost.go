@@ -1,4 +1,4 @@
-package tools
+package convert
 
 import (
 	"slices"
@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
@@ -20,17 +19,17 @@ const (
 
 var pod = schema.GroupKind{Kind: "Pod"}
 
-func podDeletionCost() convert.Tool {
-	return convert.Tool{
+func podDeletionCost() Tool {
+	return Tool{
 		Name: "pod-deletion-cost", Title: "pod-deletion-cost-controller",
-		Reads: convert.Namespaced(convert.Deployment), Marked: convert.Namespaced(pod),
+		Reads: Namespaced(Deployment), Marked: Namespaced(pod),
 		Convert: convertCosts, Sleepers: costMarks,
 	}
 }
 
 // costed returns the Deployments for whose pods the tool sets deletion costs.
-func costed(in *convert.Input) []convert.Object {
-	return slices.DeleteFunc(in.Of(convert.Deployment), func(d convert.Object) bool {
+func costed(in *Input) []Object {
+	return slices.DeleteFunc(in.Of(Deployment), func(d Object) bool {
 		text, _ := d.Annotation(costPrefix + "enabled")
 		return text != "true"
 	})
@@ -38,9 +37,9 @@ func costed(in *convert.Input) []convert.Object {
 
 // convertCosts adds one policy for each namespace and node label. A Deployment may name the label in an annotation, and
 // the policy then selects this annotation. The policy for other Deployments selects Deployments without the annotation.
-func convertCosts(in *convert.Input, out *convert.Output) {
+func convertCosts(in *Input, out *Output) {
 	type group struct{ namespace, label string }
-	var members convert.Groups[group, convert.Object]
+	var members Groups[group, Object]
 	for _, d := range costed(in) {
 		if kind, ok := d.Annotation(costPrefix + "type"); ok && kind != "zone" && kind != "" {
 			out.Leave(d, "its type is %q, which is not known", kind)
@@ -50,8 +49,8 @@ func convertCosts(in *convert.Input, out *convert.Output) {
 		members.Add(group{d.Namespace(), label}, d)
 	}
 	for _, g := range members.Keys {
-		c := &v1alpha1.DeletionCost{ObjectMeta: convert.Meta(g.namespace, "spread")}
-		c.Spec.Target.Kinds, c.Spec.Algorithm = convert.Refs(convert.Deployment), "Spread"
+		c := &v1alpha1.DeletionCost{ObjectMeta: Meta(g.namespace, "spread")}
+		c.Spec.Target.Kinds, c.Spec.Algorithm = Refs(Deployment), "Spread"
 		label := g.label
 		if label == "" {
 			label = defaultZone
@@ -60,7 +59,7 @@ func convertCosts(in *convert.Input, out *convert.Output) {
 				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: costPrefix + "spread-by", Operator: metav1.LabelSelectorOpDoesNotExist}},
 			}
 		} else {
-			c.Name = "spread-by-" + convert.Slug(label)
+			c.Name = "spread-by-" + Slug(label)
 			c.Spec.Target.Annotations = map[string]string{costPrefix + "enabled": "true", costPrefix + "spread-by": label}
 		}
 		c.Spec.SpreadBy = v1alpha1.NodeLabels{label}
@@ -75,7 +74,7 @@ func convertCosts(in *convert.Input, out *convert.Output) {
 
 // costMarks adds the deletion costs on pods as marks of the tool. The Deployment of a pod is found by the name of the
 // pod's ReplicaSet, which is the Deployment's name and a hash.
-func costMarks(in *convert.Input, out *convert.Output) {
+func costMarks(in *Input, out *Output) {
 	for _, d := range costed(in) {
 		for _, p := range in.Of(pod) {
 			owner := p.Get("metadata.ownerReferences.0")
@@ -83,7 +82,7 @@ func costMarks(in *convert.Input, out *convert.Output) {
 			if p.Namespace() != d.Namespace() || owner.Get("kind").Str != "ReplicaSet" || i < 0 || owner.Get("name").Str[:i] != d.Name() {
 				continue
 			}
-			out.Sleepers = append(out.Sleepers, convert.Sleeper{Object: p, Marks: []string{convert.AnnotationPointer(podCost)}})
+			out.Sleepers = append(out.Sleepers, Sleeper{Object: p, Marks: []string{AnnotationPointer(podCost)}})
 		}
 	}
 }

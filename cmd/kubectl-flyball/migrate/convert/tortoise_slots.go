@@ -1,11 +1,10 @@
-package tools
+package convert
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path/rawjson"
 )
@@ -21,13 +20,13 @@ func slotsOf(horizontal rawjson.Value) (map[string]*slots, []string) {
 	var zones []string
 	read := func(list rawjson.Value, set func(*slot, int64)) {
 		for _, r := range list.Array() {
-			z := convert.Zone(r.Get("timezone").Str)
+			z := Zone(r.Get("timezone").Str)
 			if byZone[z] == nil {
 				byZone[z] = &slots{}
 				zones = append(zones, z)
 			}
-			for d := range convert.Days {
-				if name := r.Get("weekday").Str; name != "" && !strings.HasPrefix(name, string(convert.Days[d])) {
+			for d := range Days {
+				if name := r.Get("weekday").Str; name != "" && !strings.HasPrefix(name, string(Days[d])) {
 					continue
 				}
 				for h := r.Get("from").Int(); h < min(r.Get("to").Int(), 24); h++ {
@@ -47,7 +46,7 @@ func slotsOf(horizontal rawjson.Value) (map[string]*slots, []string) {
 // them. The result hours is the number of joined hours.
 func joined(s *slots) (triggers []v1alpha1.TimeTrigger, hours int) {
 	for _, hours = range []int{1, 2, 3, 4, 6, 8, 12, 24} {
-		if triggers = s.triggers(hours); len(triggers) <= convert.MaxWindows {
+		if triggers = s.triggers(hours); len(triggers) <= MaxWindows {
 			break
 		}
 	}
@@ -64,13 +63,13 @@ func (s *slots) triggers(hours int) []v1alpha1.TimeTrigger {
 				to += hours
 			}
 			if at != (slot{}) {
-				all = addSlot(all, convert.Days[d], from, to, at)
+				all = addSlot(all, Days[d], from, to, at)
 			}
 			from = to
 		}
 	}
 	for i := range all {
-		all[i].Window.Days = convert.UnlessAll(all[i].Window.Days)
+		all[i].Window.Days = UnlessAll(all[i].Window.Days)
 	}
 	return all
 }

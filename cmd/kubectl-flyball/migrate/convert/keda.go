@@ -1,4 +1,4 @@
-package tools
+package convert
 
 import (
 	"cmp"
@@ -12,15 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/timeline/recur"
 )
 
-func kedaCron() convert.Tool {
-	return convert.Tool{Name: "keda-cron", Title: "KEDA cron triggers", Reads: convert.Namespaced(convert.ScaledObject, scaledJob),
+func kedaCron() Tool {
+	return Tool{Name: "keda-cron", Title: "KEDA cron triggers", Reads: Namespaced(ScaledObject, scaledJob),
 		Convert: convertCrons}
 }
 
@@ -33,7 +32,7 @@ type cronTrigger struct {
 	windows []v1alpha1.Window
 }
 
-func convertCrons(in *convert.Input, out *convert.Output) {
+func convertCrons(in *Input, out *Output) {
 	before := len(out.Emitted)
 	for _, s := range in.Of(schema.GroupKind{Group: "keda.k8s.io", Kind: "ScaledObject"}) {
 		out.Leave(s, "its API is that of KEDA 1: rewrite it for keda.sh/v1alpha1")
@@ -43,7 +42,7 @@ func convertCrons(in *convert.Input, out *convert.Output) {
 			out.Leave(s, "triggers[%d]: a cron trigger of a ScaledJob starts Jobs again and again in its window, and no policy does that", i)
 		}
 	}
-	for _, s := range in.Of(convert.ScaledObject) {
+	for _, s := range in.Of(ScaledObject) {
 		if triggers := s.Get("spec.triggers").Array(); !slices.ContainsFunc(triggers, isCronTrigger) {
 			continue
 		} else if why := inert(s); why != "" {
@@ -61,7 +60,7 @@ func convertCrons(in *convert.Input, out *convert.Output) {
 func isCronTrigger(t rawjson.Value) bool { return t.Get("type").Str == "cron" }
 
 // convertTriggers converts a ScaledObject with cron triggers.
-func convertTriggers(s convert.Object, triggers []rawjson.Value, out *convert.Output) {
+func convertTriggers(s Object, triggers []rawjson.Value, out *Output) {
 	var crons []cronTrigger
 	rest := false // triggers that are not converted
 	for i, t := range triggers {
@@ -81,7 +80,7 @@ func convertTriggers(s convert.Object, triggers []rawjson.Value, out *convert.Ou
 	case len(crons) == 0:
 	case !readable(s, out):
 	case rest:
-		emitCrons(s, convert.ScaledObject, s.Name(), crons,
+		emitCrons(s, ScaledObject, s.Name(), crons,
 			func(n int64) v1alpha1.TriggerValues { return v1alpha1.TriggerValues{Min: new(floor(s, n))} }, out)
 	default:
 		convertCronOnly(s, crons, out)
@@ -92,7 +91,7 @@ func convertTriggers(s convert.Object, triggers []rawjson.Value, out *convert.Ou
 // their windows; empty: there is none. KEDA 8b4f083 takes each value of the boolean annotations for true that it cannot
 // read as false (apis/keda/v1alpha1/scaledobject_types.go, getBoolAnnotation). With idleReplicaCount, only an active trigger
 // brings the target from that count to minReplicaCount (pkg/scaling/executor/scale_scaledobjects.go).
-func inert(s convert.Object) string {
+func inert(s Object) string {
 	annotations := s.Get("metadata.annotations").Map()
 	if count, is := annotations["autoscaling.keda.sh/paused-replicas"]; is {
 		return fmt.Sprintf("the annotation autoscaling.keda.sh/paused-replicas keeps it at %s, and its triggers do nothing: take "+
@@ -113,7 +112,7 @@ func inert(s convert.Object) string {
 
 // floor returns the minimum of replicas in the windows of a cron trigger. It is at least the ScaledObject's minimum,
 // and at most its maximum.
-func floor(s convert.Object, desired int64) int64 {
+func floor(s Object, desired int64) int64 {
 	most := int64(100) // the default of KEDA
 	if n := s.Get("spec.maxReplicaCount"); n.Exists() {
 		most = n.Int()
@@ -130,7 +129,7 @@ func readCron(m rawjson.Value) (cronTrigger, string) {
 	start, end := strings.TrimSpace(m.Get("start").Str), strings.TrimSpace(m.Get("end").Str)
 	c := cronTrigger{zone: m.Get("timezone").Str}
 	var ok bool
-	switch c.desired, ok = convert.Count(m.Get("desiredReplicas").String()); {
+	switch c.desired, ok = Count(m.Get("desiredReplicas").String()); {
 	case !ok:
 		return c, fmt.Sprintf("desiredReplicas is %q and no count", m.Get("desiredReplicas").String())
 	case c.desired == 0:
@@ -152,7 +151,7 @@ func readCron(m rawjson.Value) (cronTrigger, string) {
 			return c, fmt.Sprintf("KEDA refuses it: %s is %q: %v", name, text, err)
 		}
 	}
-	if c.windows, ok = convert.Pair(start, end); ok {
+	if c.windows, ok = Pair(start, end); ok {
 		return c, ""
 	}
 	window := v1alpha1.Window{Cron: start, Until: end}
@@ -164,14 +163,14 @@ func readCron(m rawjson.Value) (cronTrigger, string) {
 }
 
 // emitCrons adds a Trigger for the crons. The Trigger has the time zone of the first cron.
-func emitCrons(s convert.Object, kind schema.GroupKind, name string, crons []cronTrigger, values func(int64) v1alpha1.TriggerValues,
-	out *convert.Output) {
-	t := &v1alpha1.Trigger{ObjectMeta: convert.Meta(s.Namespace(), s.Name())}
+func emitCrons(s Object, kind schema.GroupKind, name string, crons []cronTrigger, values func(int64) v1alpha1.TriggerValues,
+	out *Output) {
+	t := &v1alpha1.Trigger{ObjectMeta: Meta(s.Namespace(), s.Name())}
 	t.Spec.TimeZone, t.Spec.Overlap = crons[0].zone, v1alpha1.OverlapHighest
-	t.Spec.Target = v1alpha1.TargetSelector{Kinds: convert.Refs(kind), Names: []string{name}}
+	t.Spec.Target = v1alpha1.TargetSelector{Kinds: Refs(kind), Names: []string{name}}
 	for _, c := range crons {
-		for _, w := range convert.InZone(c.windows, c.zone, t.Spec.TimeZone) {
-			w.Days = convert.UnlessAll(w.Days)
+		for _, w := range InZone(c.windows, c.zone, t.Spec.TimeZone) {
+			w.Days = UnlessAll(w.Days)
 			t.Spec.Triggers = append(t.Spec.Triggers, v1alpha1.TimeTrigger{Name: fmt.Sprintf("cron-%d", len(t.Spec.Triggers)+1), Window: w,
 				During: values(c.desired)})
 		}
@@ -180,10 +179,10 @@ func emitCrons(s convert.Object, kind schema.GroupKind, name string, crons []cro
 }
 
 // readable reports whether the bounds of a ScaledObject are counts.
-func readable(s convert.Object, out *convert.Output) bool {
+func readable(s Object, out *Output) bool {
 	for _, name := range []string{"minReplicaCount", "maxReplicaCount"} {
 		bound := s.Get("spec." + name)
-		if _, ok := convert.Count(bound.String()); bound.Exists() && !ok {
+		if _, ok := Count(bound.String()); bound.Exists() && !ok {
 			out.Leave(s, "%s is %q and no count", name, bound.String())
 			return false
 		}
@@ -194,12 +193,12 @@ func readable(s convert.Object, out *convert.Output) bool {
 // targetKind returns the kind of a scaleTargetRef. The defaults are those of KEDA 1a746d1 (pkg/util/gvkr.go).
 func targetKind(ref rawjson.Value) schema.GroupKind {
 	version, kind := cmp.Or(ref.Get("apiVersion").Str, "apps/v1"), cmp.Or(ref.Get("kind").Str, "Deployment")
-	return convert.Served(schema.FromAPIVersionAndKind(version, kind).GroupKind())
+	return Served(schema.FromAPIVersionAndKind(version, kind).GroupKind())
 }
 
 // convertCronOnly replaces a ScaledObject that has only cron triggers. The target of such a ScaledObject runs only in
 // the windows, or has more replicas in them.
-func convertCronOnly(s convert.Object, crons []cronTrigger, out *convert.Output) {
+func convertCronOnly(s Object, crons []cronTrigger, out *Output) {
 	ref := s.Get("spec.scaleTargetRef")
 	kind, name := targetKind(ref), ref.Get("name").Str
 	if name == "" {
@@ -225,13 +224,13 @@ func convertCronOnly(s convert.Object, crons []cronTrigger, out *convert.Output)
 	}
 	rules := v1alpha1.ScheduleRules{TimeZone: crons[0].zone}
 	for _, c := range crons {
-		for _, w := range convert.InZone(c.windows, c.zone, rules.TimeZone) {
-			w.Days = convert.UnlessAll(w.Days)
+		for _, w := range InZone(c.windows, c.zone, rules.TimeZone) {
+			w.Days = UnlessAll(w.Days)
 			rules.Awake = append(rules.Awake, w)
 		}
 	}
-	target := v1alpha1.TargetSelector{Kinds: convert.Refs(kind), Names: []string{name}}
-	out.Emit(&v1alpha1.Schedule{ObjectMeta: convert.Meta(s.Namespace(), s.Name()),
+	target := v1alpha1.TargetSelector{Kinds: Refs(kind), Names: []string{name}}
+	out.Emit(&v1alpha1.Schedule{ObjectMeta: Meta(s.Namespace(), s.Name()),
 		Spec: v1alpha1.ScheduleSpec{Target: target, ScheduleRules: rules}}, s).
 		Note("it has no other trigger, and minReplicaCount is 0: delete the ScaledObject and set the replicas of %s %s to %d, which it wakes to",
 			kind.Kind, name, crons[0].desired).

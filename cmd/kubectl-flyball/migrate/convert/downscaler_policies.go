@@ -1,4 +1,4 @@
-package downscaler
+package convert
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/timeline"
 )
@@ -30,8 +29,8 @@ type placement struct {
 
 // emit adds the policies for the time settings of a placement. All time settings come from the first scope that sets
 // any of them. If they have no counterpart, emit returns false and adds a note.
-func (w *work) emit(from convert.Object, own scope, at placement, scopes []scope) bool {
-	i := slices.IndexFunc(scopes, func(s scope) bool { return s.sets(timeSettings) })
+func (w *work) emit(from Object, own downscalerScope, at placement, scopes []downscalerScope) bool {
+	i := slices.IndexFunc(scopes, func(s downscalerScope) bool { return s.sets(timeSettings) })
 	if i < 0 {
 		w.out.Leave(from, "downscale-replicas is set, and no times are known for it")
 		return false
@@ -81,7 +80,7 @@ func gracePeriod(text string) (grace v1alpha1.Duration, why string) {
 }
 
 // times returns the rules for the time settings of a scope, with notes, or the reason why there are no rules.
-func (w *work) times(s scope) (rules v1alpha1.ScheduleRules, notes []string, why string) {
+func (w *work) times(s downscalerScope) (rules v1alpha1.ScheduleRules, notes []string, why string) {
 	_, hasDown := s["downtime"]
 	_, hasUp := s["uptime"]
 	hasPeriods := s.sets([]string{"downscale-period", "upscale-period"})
@@ -114,9 +113,9 @@ func (w *work) times(s scope) (rules v1alpha1.ScheduleRules, notes []string, why
 	}
 	switch {
 	case x.always:
-		*in = []v1alpha1.Window{convert.AllDay()}
+		*in = []v1alpha1.Window{AllDay()}
 	case x.isNever():
-		*outside = []v1alpha1.Window{convert.AllDay()}
+		*outside = []v1alpha1.Window{AllDay()}
 	default:
 		rules.TimeZone, *in = x.all()
 	}
@@ -148,7 +147,7 @@ func periods(down, up spans, notes []string) (rules v1alpha1.ScheduleRules, _ []
 		return rules, nil,
 			"the periods begin in several time zones, or always, or there is no upscale-period for several times of downscale-period"
 	}
-	rules.TimeZone, rules.Downscale, rules.Upscale, rules.Asleep = zone, "", "", convert.Between(starts, ends)
+	rules.TimeZone, rules.Downscale, rules.Upscale, rules.Asleep = zone, "", "", Between(starts, ends)
 	if len(rules.Asleep) == 0 {
 		return rules, nil, "each upscale-period begins together with a downscale-period, so nothing wakes"
 	}
@@ -178,10 +177,10 @@ func datedPeriods(down, up *spans, notes []string) (rules v1alpha1.ScheduleRules
 }
 
 // replicasOf returns the number of replicas that sleeping objects keep.
-func replicasOf(scopes []scope) (int64, string) {
+func replicasOf(scopes []downscalerScope) (int64, string) {
 	for _, s := range scopes {
 		if text := s["downscale-replicas"]; text != "" {
-			n, ok := convert.Count(text)
+			n, ok := Count(text)
 			if !ok {
 				return 0, fmt.Sprintf("downscale-replicas is %q: only a count has a counterpart (a share is for PodDisruptionBudgets)", text)
 			}
@@ -192,15 +191,15 @@ func replicasOf(scopes []scope) (int64, string) {
 }
 
 // emitLevels adds one policy for each form of sleep that the kinds need.
-func (w *work) emitLevels(from convert.Object, at placement, rules v1alpha1.ScheduleRules, replicas int64) {
+func (w *work) emitLevels(from Object, at placement, rules v1alpha1.ScheduleRules, replicas int64) {
 	var counted, suspended, bounded, paused []schema.GroupKind
 	for _, gk := range at.kinds {
 		switch {
-		case gk == convert.Autoscaler:
+		case gk == Autoscaler:
 			bounded = append(bounded, gk)
-		case gk == convert.CronJob || gk == convert.Job || gk == convert.DaemonSet || replicas == 0:
+		case gk == CronJob || gk == Job || gk == DaemonSet || replicas == 0:
 			suspended = append(suspended, gk)
-		case gk == convert.ScaledObject:
+		case gk == ScaledObject:
 			paused = append(paused, gk)
 		default:
 			counted = append(counted, gk)
@@ -219,7 +218,7 @@ func (w *work) emitLevels(from convert.Object, at placement, rules v1alpha1.Sche
 		suffix = "-suspended"
 	}
 	put(suffix, suspended, nil)
-	put("-paused", paused, &v1alpha1.AsleepAs{Annotations: map[string]string{"autoscaling.keda.sh/paused-replicas": convert.Number(replicas)}})
+	put("-paused", paused, &v1alpha1.AsleepAs{Annotations: map[string]string{"autoscaling.keda.sh/paused-replicas": Number(replicas)}})
 	if replicas == 0 && len(bounded) > 0 {
 		w.out.Leave(from, "a HorizontalPodAutoscaler cannot have minReplicas 0: leave it out, or set downscale-replicas for it")
 		return
@@ -227,29 +226,29 @@ func (w *work) emitLevels(from convert.Object, at placement, rules v1alpha1.Sche
 	put("-bounds", bounded, &v1alpha1.AsleepAs{Bounds: &v1alpha1.BoundsValue{Min: new(replicas)}})
 }
 
-func (w *work) put(from convert.Object, at placement, suffix string, kinds []schema.GroupKind, rules v1alpha1.ScheduleRules) {
-	target := v1alpha1.TargetSelector{Kinds: convert.Refs(kinds...), Names: at.names, Annotations: at.annotations, Selector: at.selector}
+func (w *work) put(from Object, at placement, suffix string, kinds []schema.GroupKind, rules v1alpha1.ScheduleRules) {
+	target := v1alpha1.TargetSelector{Kinds: Refs(kinds...), Names: at.names, Annotations: at.annotations, Selector: at.selector}
 	if len(at.names) == 0 {
 		target.ExcludeNames = slices.Concat(w.excludedNames(), at.excludeNames)
 	}
-	var e *convert.Emitted
+	var e *Emitted
 	if at.cluster != nil {
-		c := &v1alpha1.ClusterSchedule{ObjectMeta: convert.Meta("", at.name+suffix)}
+		c := &v1alpha1.ClusterSchedule{ObjectMeta: Meta("", at.name+suffix)}
 		c.Spec.Target, c.Spec.ScheduleRules = *at.cluster, rules
 		c.Spec.Target.TargetSelector = target
 		e = w.out.Emit(c, from)
 	} else {
-		s := &v1alpha1.Schedule{ObjectMeta: convert.Meta(at.namespace, at.name+suffix)}
+		s := &v1alpha1.Schedule{ObjectMeta: Meta(at.namespace, at.name+suffix)}
 		s.Spec.Target, s.Spec.ScheduleRules = target, rules
 		e = w.out.Emit(s, from)
 	}
 	e.Notes = slices.Clone(at.notes)
-	convert.NoteSpringTransitions(e)
+	NoteSpringTransitions(e)
 }
 
 // forced adds the policy for force-downtime or force-uptime. If the setting has no counterpart, forced returns false
 // and adds a note.
-func (w *work) forced(from convert.Object, s scope, at placement) bool {
+func (w *work) forced(from Object, s downscalerScope, at placement) bool {
 	_, hasDown := s["force-downtime"]
 	_, hasUp := s["force-uptime"]
 	if !s.sets(forceSettings) {
@@ -270,7 +269,7 @@ func (w *work) forced(from convert.Object, s scope, at placement) bool {
 	}
 	at.notes = slices.Concat(at.notes, x.notes())
 	rules := v1alpha1.ScheduleRules{TimeZone: "UTC", OnManualChange: v1alpha1.ManualEnforce}
-	windows := []v1alpha1.Window{convert.AllDay()}
+	windows := []v1alpha1.Window{AllDay()}
 	switch {
 	case x.isNever():
 		return true

@@ -1,5 +1,4 @@
-// Package downscaler converts the annotations and flags of kube-downscaler to Flyball's policies.
-package downscaler
+package convert
 
 import (
 	"cmp"
@@ -11,12 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path/rawjson"
 )
 
-const prefix = "downscaler/"
+const downscalerPrefix = "downscaler/"
 
 // These are the priorities of policies: for a namespace, for an object, for forced times, and for exclusions at some times.
 const (
@@ -28,26 +26,26 @@ const (
 
 // byResource maps the names of --include-resources to kinds.
 var byResource = map[string]schema.GroupKind{
-	"deployments": convert.Deployment, "statefulsets": convert.StatefulSet, "daemonsets": convert.DaemonSet, "cronjobs": convert.CronJob,
-	"jobs":                     convert.Job,
-	"horizontalpodautoscalers": convert.Autoscaler, "scaledobjects": convert.ScaledObject, "rollouts": convert.Rollout,
-	"postgresqls": convert.Postgres,
+	"deployments": Deployment, "statefulsets": StatefulSet, "daemonsets": DaemonSet, "cronjobs": CronJob,
+	"jobs":                     Job,
+	"horizontalpodautoscalers": Autoscaler, "scaledobjects": ScaledObject, "rollouts": Rollout,
+	"postgresqls": Postgres,
 }
 
-// Tool returns the tool kube-downscaler. It covers py-kube-downscaler too.
-func Tool() convert.Tool {
-	kinds := convert.Namespaced(convert.Deployment, convert.StatefulSet, convert.DaemonSet, convert.CronJob, convert.Job, convert.Autoscaler,
-		convert.ScaledObject, convert.Rollout, convert.Postgres)
-	return convert.Tool{
+// downscaler returns the tool kube-downscaler. It covers py-kube-downscaler too.
+func downscaler() Tool {
+	kinds := Namespaced(Deployment, StatefulSet, DaemonSet, CronJob, Job, Autoscaler,
+		ScaledObject, Rollout, Postgres)
+	return Tool{
 		Name: "kube-downscaler", Title: "kube-downscaler",
-		Reads:   append([]convert.Kind{convert.Clustered(convert.Namespace)}, kinds...),
-		Marked:  convert.Namespaced(convert.Budget, convert.Prometheus, convert.Stack),
-		Convert: convertAll, Sleepers: sleepers,
+		Reads:   append([]Kind{Clustered(Namespace)}, kinds...),
+		Marked:  Namespaced(Budget, Prometheus, Stack),
+		Convert: convertDownscaler, Sleepers: downscalerSleepers,
 	}
 }
 
-// scope has the settings from one source: an object, a namespace, the flags or the environment.
-type scope map[string]string
+// downscalerScope has the settings from one source: an object, a namespace, the flags or the environment.
+type downscalerScope map[string]string
 
 // These are groups of settings. If a scope has one setting of a group, all settings of the group come from this scope.
 var (
@@ -55,15 +53,15 @@ var (
 	forceSettings = []string{"force-downtime", "force-uptime"}
 )
 
-func (s scope) sets(keys []string) bool {
+func (s downscalerScope) sets(keys []string) bool {
 	return slices.ContainsFunc(keys, func(k string) bool { _, ok := s[k]; return ok })
 }
 
 // annotated returns the settings in the annotations of an object or a namespace.
-func annotated(o convert.Object) scope {
-	s := scope{}
+func annotated(o Object) downscalerScope {
+	s := downscalerScope{}
 	for key, v := range o.Get("metadata.annotations").Map() {
-		if name, ok := strings.CutPrefix(key, prefix); ok && name != "original-replicas" {
+		if name, ok := strings.CutPrefix(key, downscalerPrefix); ok && name != "original-replicas" {
 			if name == "downtime-replicas" {
 				name = "downscale-replicas" // the name in py-kube-downscaler
 			}
@@ -76,10 +74,10 @@ func annotated(o convert.Object) scope {
 // config is the configuration of the tool itself.
 type config struct {
 	// own is the tool's Deployment, if it was found. all are the Deployments of all parts of the tool.
-	own        convert.Object
+	own        Object
 	found      bool
-	all        []convert.Object
-	flags, env scope
+	all        []Object
+	flags, env downscalerScope
 }
 
 var imageName = regexp.MustCompile(`(?i)(kube-?downscaler)`)
@@ -95,9 +93,9 @@ var envNames = map[string]string{
 }
 
 // readConfig finds the tool's own Deployment and reads its flags and its environment.
-func readConfig(in *convert.Input, out *convert.Output) config {
-	c := config{flags: scope{}, env: scope{}}
-	for _, d := range in.Of(convert.Deployment) {
+func readConfig(in *Input, out *Output) config {
+	c := config{flags: downscalerScope{}, env: downscalerScope{}}
+	for _, d := range in.Of(Deployment) {
 		for _, container := range d.Get("spec.template.spec.containers").Array() {
 			image := container.Get("image").Str
 			if !imageName.MatchString(image[strings.LastIndexByte(image, '/')+1:]) {
@@ -146,7 +144,7 @@ func (c *config) setting(name string) string {
 }
 
 // resources returns the kinds that the tool handles.
-func (c *config) resources(out *convert.Output) []schema.GroupKind {
+func (c *config) resources(out *Output) []schema.GroupKind {
 	var kinds []schema.GroupKind
 	for _, name := range strings.Split(cmp.Or(c.setting("include-resources"), "deployments"), ",") {
 		name = strings.ToLower(strings.TrimSpace(name))
@@ -164,7 +162,7 @@ func (c *config) resources(out *convert.Output) []schema.GroupKind {
 	return kinds
 }
 
-func convertAll(in *convert.Input, out *convert.Output) {
+func convertDownscaler(in *Input, out *Output) {
 	w := newWork(in, out)
 	w.namespaces()
 	w.objects()
@@ -177,8 +175,8 @@ func convertAll(in *convert.Input, out *convert.Output) {
 
 // work is the state of one conversion.
 type work struct {
-	in     *convert.Input
-	out    *convert.Output
+	in     *Input
+	out    *Output
 	config config
 	kinds  []schema.GroupKind
 	filters
@@ -189,10 +187,10 @@ type work struct {
 	excluded, included, refused sets.Set[string]
 	// alone has the objects that get the label flyball.dev/exclude for good, before the first policy exists. resting has
 	// the sleeping DaemonSets, which have the label only until they are taken over.
-	alone, resting convert.Groups[command, string]
+	alone, resting Groups[command, string]
 }
 
-func newWork(in *convert.Input, out *convert.Output) *work {
+func newWork(in *Input, out *Output) *work {
 	w := &work{in: in, out: out, config: readConfig(in, out), excluded: sets.New[string](), included: sets.New[string](),
 		refused: sets.New[string]()}
 	w.explicit = w.config.setting("explicit-include") == "true"
@@ -208,7 +206,7 @@ func (w *work) lookedAt() []schema.GroupKind {
 	if w.config.found {
 		return kinds
 	}
-	for _, k := range Tool().Reads[1:] {
+	for _, k := range downscaler().Reads[1:] {
 		if !slices.Contains(kinds, k.GroupKind) && slices.ContainsFunc(w.in.Of(k.GroupKind), isAsleep) {
 			kinds = append(kinds, k.GroupKind)
 		}
@@ -218,17 +216,17 @@ func (w *work) lookedAt() []schema.GroupKind {
 
 // scopes returns the scopes that apply to an object. The given nearest scopes come first, then the flags and the
 // environment.
-func (w *work) scopes(nearest ...scope) []scope {
+func (w *work) scopes(nearest ...downscalerScope) []downscalerScope {
 	return append(nearest, w.config.flags, w.config.env)
 }
 
-func (w *work) namespaceScope(name string) scope {
-	ns, _ := w.in.Find(convert.Namespace, "", name)
+func (w *work) namespaceScope(name string) downscalerScope {
+	ns, _ := w.in.Find(Namespace, "", name)
 	return annotated(ns)
 }
 
 func (w *work) namespaces() {
-	for _, ns := range w.in.Of(convert.Namespace) {
+	for _, ns := range w.in.Of(Namespace) {
 		s := annotated(ns)
 		if w.excludeNamespace(ns, s) {
 			continue
@@ -238,7 +236,7 @@ func (w *work) namespaces() {
 		w.excludeInSpans(ns, s, at)
 		at.name, at.excludeNames = "downscaler-forced", nil
 		if w.explicit && !w.included.Has(ns.Name()) {
-			at.annotations = map[string]string{prefix + "exclude": "false"}
+			at.annotations = map[string]string{downscalerPrefix + "exclude": "false"}
 		}
 		if !w.forced(ns, s, at) {
 			w.refused.Insert(ns.Name())
@@ -252,20 +250,20 @@ func (w *work) namespaces() {
 }
 
 // hasTimes reports whether a scope has settings that need a policy of its own.
-func hasTimes(s scope) bool { return s.sets(timeSettings) || s["downscale-replicas"] != "" }
+func hasTimes(s downscalerScope) bool { return s.sets(timeSettings) || s["downscale-replicas"] != "" }
 
 func (w *work) objects() {
-	for _, k := range Tool().Reads[1:] {
+	for _, k := range downscaler().Reads[1:] {
 		for _, o := range w.in.Of(k.GroupKind) {
 			w.object(k.GroupKind, o)
 		}
 	}
 }
 
-func (w *work) object(gk schema.GroupKind, o convert.Object) {
+func (w *work) object(gk schema.GroupKind, o Object) {
 	s := annotated(o)
 	looksAt := slices.Contains(w.kinds, gk)
-	own := slices.ContainsFunc(w.config.all, func(d convert.Object) bool { return d.Ref() == o.Ref() })
+	own := slices.ContainsFunc(w.config.all, func(d Object) bool { return d.Ref() == o.Ref() })
 	if own || isControlled(o) || w.leaveAlone(o, s, looksAt) || len(s) == 0 {
 		return
 	}
@@ -287,7 +285,7 @@ func (w *work) object(gk schema.GroupKind, o convert.Object) {
 	}
 	at.name, at.priority = "downscaler-"+o.Name(), priorityObject
 	scopes := w.scopes(s, w.namespaceScope(o.Namespace()))
-	timed := slices.ContainsFunc(scopes, func(s scope) bool { return s.sets(timeSettings) })
+	timed := slices.ContainsFunc(scopes, func(s downscalerScope) bool { return s.sets(timeSettings) })
 	if (hasTimes(s) || timed && w.readmits(o, s)) && !w.emit(o, s, at, scopes) {
 		w.label(o)
 	}
@@ -295,7 +293,7 @@ func (w *work) object(gk schema.GroupKind, o convert.Object) {
 
 // readmits reports whether the tool handles an object because of the object's own setting exclude. The policies of its
 // namespace do not select such an object.
-func (w *work) readmits(o convert.Object, s scope) bool {
+func (w *work) readmits(o Object, s downscalerScope) bool {
 	text, set := s["exclude"]
 	selected := !w.explicit || w.included.Has(o.Namespace()) || text == "false" // the policies select this annotation
 	return set && (w.excluded.Has(o.Namespace()) || !selected)
@@ -312,7 +310,7 @@ func (w *work) cluster() {
 	if c.flags.sets(timeSettings) || c.env.sets(timeSettings) {
 		at := placement{name: "downscaler", kinds: w.kinds, selector: w.selector, cluster: &target, notes: notes}
 		if w.explicit {
-			at.annotations = map[string]string{prefix + "exclude": "false"}
+			at.annotations = map[string]string{downscalerPrefix + "exclude": "false"}
 		}
 		w.emit(c.own, nil, at, scopes)
 		if names := sets.List(w.included); w.explicit && len(names) > 0 {
@@ -367,7 +365,7 @@ func (w *work) clusterTarget() (t v1alpha1.ClusterTargetSelector, notes []string
 	return t, notes
 }
 
-func inFiles(in *convert.Input) string {
+func inFiles(in *Input) string {
 	if in.Files {
 		return " in the files"
 	}

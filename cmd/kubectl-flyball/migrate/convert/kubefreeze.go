@@ -1,4 +1,4 @@
-package tools
+package convert
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path/rawjson"
 )
@@ -23,22 +22,22 @@ var (
 	kustomization    = schema.GroupKind{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization"}
 	helmRelease      = schema.GroupKind{Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease"}
 
-	frozenKinds = map[string]schema.GroupKind{"Deployment": convert.Deployment, "StatefulSet": convert.StatefulSet,
-		"DaemonSet": convert.DaemonSet, "CronJob": convert.CronJob}
+	frozenKinds = map[string]schema.GroupKind{"Deployment": Deployment, "StatefulSet": StatefulSet,
+		"DaemonSet": DaemonSet, "CronJob": CronJob}
 	actions = map[string]v1alpha1.Action{
 		"CREATE": v1alpha1.ActionCreate, "DELETE": v1alpha1.ActionDelete, "ROLL_OUT": v1alpha1.ActionRollOut, "SCALE": v1alpha1.ActionScale}
 )
 
-func kubeFreeze() convert.Tool {
-	return convert.Tool{
+func kubeFreeze() Tool {
+	return Tool{
 		Name: "kube-freeze", Title: "kube-freeze-operator",
-		Reads:   []convert.Kind{convert.Clustered(foreignFreeze), convert.Clustered(foreignWindow), convert.Clustered(foreignException)},
-		Marked:  convert.Namespaced(convert.CronJob, kustomization, helmRelease, convert.Application),
+		Reads:   []Kind{Clustered(foreignFreeze), Clustered(foreignWindow), Clustered(foreignException)},
+		Marked:  Namespaced(CronJob, kustomization, helmRelease, Application),
 		Convert: convertFreezes, Sleepers: freezeSleepers,
 	}
 }
 
-func convertFreezes(in *convert.Input, out *convert.Output) {
+func convertFreezes(in *Input, out *Output) {
 	for _, f := range in.Of(foreignFreeze) {
 		start, end := instantOf(f.Get("spec.startTime")), instantOf(f.Get("spec.endTime"))
 		if start.IsZero() || end.IsZero() {
@@ -46,8 +45,8 @@ func convertFreezes(in *convert.Input, out *convert.Output) {
 			continue
 		}
 		period := v1alpha1.FreezePeriod{Period: v1alpha1.Period{StartTime: start, EndTime: end}}
-		emitFreezes(f, out, func(name string, target v1alpha1.ClusterTargetSelector, rules frozenRules) *convert.Emitted {
-			return out.Emit(&v1alpha1.ClusterChangeFreeze{ObjectMeta: convert.Meta("", name),
+		emitFreezes(f, out, func(name string, target v1alpha1.ClusterTargetSelector, rules frozenRules) *Emitted {
+			return out.Emit(&v1alpha1.ClusterChangeFreeze{ObjectMeta: Meta("", name),
 				Spec: v1alpha1.ClusterChangeFreezeSpec{Target: target, FreezePeriod: period, FreezeRules: rules.FreezeRules,
 					Suspend: rules.suspend}}, f)
 		})
@@ -62,8 +61,8 @@ func convertFreezes(in *convert.Input, out *convert.Output) {
 			out.Leave(w, "its mode is %q, which is not known", mode)
 			continue
 		}
-		emitFreezes(w, out, func(name string, target v1alpha1.ClusterTargetSelector, rules frozenRules) *convert.Emitted {
-			return out.Emit(&v1alpha1.ClusterMaintenanceWindow{ObjectMeta: convert.Meta("", name),
+		emitFreezes(w, out, func(name string, target v1alpha1.ClusterTargetSelector, rules frozenRules) *Emitted {
+			return out.Emit(&v1alpha1.ClusterMaintenanceWindow{ObjectMeta: Meta("", name),
 				Spec: v1alpha1.ClusterMaintenanceWindowSpec{Target: target, Windows: windows, FreezeRules: rules.FreezeRules,
 					Suspend: rules.suspend}}, w)
 		})
@@ -87,25 +86,25 @@ type frozenRules struct {
 }
 
 func suspended(gk schema.GroupKind) []v1alpha1.ClusterFreezeSuspend {
-	return []v1alpha1.ClusterFreezeSuspend{{FreezeSuspend: v1alpha1.FreezeSuspend{KindRef: convert.Refs(gk)[0]}}}
+	return []v1alpha1.ClusterFreezeSuspend{{FreezeSuspend: v1alpha1.FreezeSuspend{KindRef: Refs(gk)[0]}}}
 }
 
 // emitFreezes adds the counterpart of a freeze or a window, and a further freeze for each kind of GitOps objects that
 // it suspends.
-func emitFreezes(f convert.Object, out *convert.Output,
-	emit func(string, v1alpha1.ClusterTargetSelector, frozenRules) *convert.Emitted) {
+func emitFreezes(f Object, out *Output,
+	emit func(string, v1alpha1.ClusterTargetSelector, frozenRules) *Emitted) {
 	spec := f.Get("spec")
 	target, unknown := freezeTarget(spec.Get("target"))
 	if unknown != "" {
 		out.Leave(f, "%s", unknown)
 		return
 	}
-	rules := frozenRules{FreezeRules: v1alpha1.FreezeRules{TimeZone: convert.Zone(spec.Get("timezone").Str),
-		Deny: actionsOf(spec.Get("rules.deny")), Message: convert.Decoded[v1alpha1.FreezeMessage](spec.Get("message"))}}
+	rules := frozenRules{FreezeRules: v1alpha1.FreezeRules{TimeZone: Zone(spec.Get("timezone").Str),
+		Deny: actionsOf(spec.Get("rules.deny")), Message: Decoded[v1alpha1.FreezeMessage](spec.Get("message"))}}
 	own := rules
-	hasCronJobs := slices.Contains(target.Kinds, convert.Refs(convert.CronJob)[0])
+	hasCronJobs := slices.Contains(target.Kinds, Refs(CronJob)[0])
 	if spec.Get("behavior.suspendCronJobs").Bool() && hasCronJobs {
-		own.suspend = suspended(convert.CronJob)
+		own.suspend = suspended(CronJob)
 	}
 	e := emit(f.Name(), target, own)
 	if spec.Get("behavior.suspendCronJobs").Bool() && !hasCronJobs {
@@ -113,19 +112,19 @@ func emitFreezes(f convert.Object, out *convert.Output,
 	}
 	noteActions(e, own.Deny, target.Kinds)
 	git := spec.Get("behavior.gitops")
-	providers := convert.Texts(git.Get("providers"))
+	providers := Texts(git.Get("providers"))
 	if !git.Get("enabled").Bool() {
 		return
 	}
 	more := func(suffix string, part rawjson.Value, selector string, gk schema.GroupKind) {
 		t := v1alpha1.ClusterTargetSelector{NamespaceSelector: orAll(part.Get("namespaceSelector"))}
-		t.Kinds, t.Selector, t.Exclude = convert.Refs(gk), convert.Decoded[metav1.LabelSelector](part.Get(selector)), &metav1.LabelSelector{}
+		t.Kinds, t.Selector, t.Exclude = Refs(gk), Decoded[metav1.LabelSelector](part.Get(selector)), &metav1.LabelSelector{}
 		r := rules
 		r.Deny, r.suspend = []v1alpha1.Action{}, suspended(gk)
 		emit(f.Name()+"-"+suffix, t, r).Note("behavior.gitops selects on its own, so it is a freeze of its own, which denies nothing")
 	}
 	if slices.Contains(providers, "argocd") {
-		more("applications", git.Get("argocd"), "applicationSelector", convert.Application)
+		more("applications", git.Get("argocd"), "applicationSelector", Application)
 	}
 	if slices.Contains(providers, "flux") {
 		more("kustomizations", git.Get("flux"), "kustomizationSelector", kustomization)
@@ -137,11 +136,11 @@ func emitFreezes(f convert.Object, out *convert.Output,
 }
 
 // noteActions adds notes about actions that have a different meaning in the tool.
-func noteActions(e *convert.Emitted, deny []v1alpha1.Action, kinds []v1alpha1.KindRef) {
-	for _, gk := range []schema.GroupKind{convert.DaemonSet, convert.CronJob} {
-		if slices.Contains(deny, v1alpha1.ActionRollOut) && slices.Contains(kinds, convert.Refs(gk)[0]) {
+func noteActions(e *Emitted, deny []v1alpha1.Action, kinds []v1alpha1.KindRef) {
+	for _, gk := range []schema.GroupKind{DaemonSet, CronJob} {
+		if slices.Contains(deny, v1alpha1.ActionRollOut) && slices.Contains(kinds, Refs(gk)[0]) {
 			e.Note("any update of a %s is ROLL_OUT there; here edits of metadata pass%s", gk.Kind,
-				map[bool]string{true: ", and to suspend it is Scale"}[gk == convert.CronJob])
+				map[bool]string{true: ", and to suspend it is Scale"}[gk == CronJob])
 		}
 	}
 	if slices.Contains(deny, v1alpha1.ActionScale) {
@@ -151,7 +150,7 @@ func noteActions(e *convert.Emitted, deny []v1alpha1.Action, kinds []v1alpha1.Ki
 }
 
 func orAll(selector rawjson.Value) *metav1.LabelSelector {
-	if s := convert.Decoded[metav1.LabelSelector](selector); s != nil {
+	if s := Decoded[metav1.LabelSelector](selector); s != nil {
 		return s
 	}
 	return &metav1.LabelSelector{}
@@ -161,13 +160,13 @@ func orAll(selector rawjson.Value) *metav1.LabelSelector {
 // object. The result unknown is the reason if the selection has no counterpart.
 func freezeTarget(target rawjson.Value) (t v1alpha1.ClusterTargetSelector, unknown string) {
 	t.NamespaceSelector = orAll(target.Get("namespaceSelector"))
-	t.Selector, t.Exclude = convert.Decoded[metav1.LabelSelector](target.Get("objectSelector")), &metav1.LabelSelector{}
-	for _, kind := range convert.Texts(target.Get("kinds")) {
+	t.Selector, t.Exclude = Decoded[metav1.LabelSelector](target.Get("objectSelector")), &metav1.LabelSelector{}
+	for _, kind := range Texts(target.Get("kinds")) {
 		gk, ok := frozenKinds[kind]
 		if !ok {
 			return t, fmt.Sprintf("target.kinds has %q, which is not known", kind)
 		}
-		t.Kinds = append(t.Kinds, convert.Refs(gk)...)
+		t.Kinds = append(t.Kinds, Refs(gk)...)
 	}
 	if len(t.Kinds) == 0 {
 		return t, "target.kinds is empty: it selects nothing there, and would select everything here"
@@ -177,7 +176,7 @@ func freezeTarget(target rawjson.Value) (t v1alpha1.ClusterTargetSelector, unkno
 
 func actionsOf(list rawjson.Value) []v1alpha1.Action {
 	var all []v1alpha1.Action
-	for _, text := range convert.Texts(list) {
+	for _, text := range Texts(list) {
 		if a, ok := actions[text]; ok {
 			all = append(all, a)
 		}
@@ -193,7 +192,7 @@ func instantOf(v rawjson.Value) metav1.Time {
 	return metav1.NewTime(t)
 }
 
-func convertException(x convert.Object, out *convert.Output) {
+func convertException(x Object, out *Output) {
 	spec := x.Get("spec")
 	target, unknown := freezeTarget(spec.Get("target"))
 	from, to := instantOf(spec.Get("activeFrom")), instantOf(spec.Get("activeTo"))
@@ -206,10 +205,10 @@ func convertException(x convert.Object, out *convert.Output) {
 	}
 	rules := v1alpha1.ExceptionRules{ActiveFrom: from, ActiveTo: to, Allow: actionsOf(spec.Get("allow")), Reason: spec.Get("reason").Str,
 		TicketURL: spec.Get("ticketURL").Str, ApprovedBy: spec.Get("approvedBy").Str,
-		Constraints: convert.Decoded[v1alpha1.ExceptionConstraints](spec.Get("constraints"))}
-	e := out.Emit(&v1alpha1.ClusterFreezeException{ObjectMeta: convert.Meta("", x.Name()),
+		Constraints: Decoded[v1alpha1.ExceptionConstraints](spec.Get("constraints"))}
+	e := out.Emit(&v1alpha1.ClusterFreezeException{ObjectMeta: Meta("", x.Name()),
 		Spec: v1alpha1.ClusterFreezeExceptionSpec{Target: target, ExceptionRules: rules}}, x)
-	for _, user := range convert.Texts(spec.Get("constraints.allowedUsers")) {
+	for _, user := range Texts(spec.Get("constraints.allowedUsers")) {
 		if strings.HasPrefix(user, "system:serviceaccount:kube-system:") {
 			e.Note("%s: controllers of the control plane, autoscalers among them, are not judged here; drop the exception if it is for them only",
 				user)
@@ -218,19 +217,19 @@ func convertException(x convert.Object, out *convert.Output) {
 }
 
 // freezeSleepers adds the objects that the tool's annotations mark as suspended.
-func freezeSleepers(in *convert.Input, out *convert.Output) {
+func freezeSleepers(in *Input, out *Output) {
 	marks := []string{}
 	for _, key := range []string{"original-suspend", "original-autosync", "managed-by", "managed", "managed-by-policy"} {
-		marks = append(marks, convert.AnnotationPointer(freezePrefix+key))
+		marks = append(marks, AnnotationPointer(freezePrefix+key))
 	}
-	for _, gk := range []schema.GroupKind{convert.CronJob, kustomization, helmRelease} {
+	for _, gk := range []schema.GroupKind{CronJob, kustomization, helmRelease} {
 		for _, o := range in.Of(gk) {
-			s := convert.Sleeper{Object: o, Marks: marks}
+			s := Sleeper{Object: o, Marks: marks}
 			text, ok := o.Annotation(freezePrefix + "original-suspend")
 			suspended := o.Get("spec.suspend").Bool()
 			switch {
 			case ok && text == "false" && suspended:
-				s.Originals = []convert.Original{{Pointer: "/spec/suspend", Was: "false", Set: "true"}}
+				s.Originals = []Original{{Pointer: "/spec/suspend", Was: "false", Set: "true"}}
 			case ok && text == "true" && !suspended:
 				s.ByHand = append(s.ByHand, "the tool has resumed what its owner had suspended: look whether it is to be suspended")
 			case ok && text != "true" && text != "false":
@@ -240,14 +239,14 @@ func freezeSleepers(in *convert.Input, out *convert.Output) {
 			out.Sleepers = append(out.Sleepers, s)
 		}
 	}
-	for _, o := range in.Of(convert.Application) {
-		s := convert.Sleeper{Object: o, Marks: marks}
+	for _, o := range in.Of(Application) {
+		s := Sleeper{Object: o, Marks: marks}
 		text, ok := o.Annotation(freezePrefix + "original-autosync")
 		syncing := o.Get("spec.syncPolicy.automated").Exists()
 		switch {
 		case !ok || syncing:
 		case rawjson.Parse(text).IsObject() && rawjson.Valid(text):
-			s.Originals = []convert.Original{{Pointer: "/spec/syncPolicy/automated", Was: text}}
+			s.Originals = []Original{{Pointer: "/spec/syncPolicy/automated", Was: text}}
 		default:
 			s.ByHand = append(s.ByHand,
 				fmt.Sprintf("the original is %s: there was no automated sync, or a second policy has overwritten the original; look in Git", text))
