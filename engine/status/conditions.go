@@ -268,7 +268,7 @@ func (v *view) summary() string {
 		message = join(message, fmt.Sprintf("%d overridden: %s", n, list(t.overridden, "")))
 	}
 	if n := t.counts[Unable]; n > 0 {
-		message = join(message, fmt.Sprintf("%d left running, because they cannot be put to the claimed state: %s", n, list(t.unable, "")))
+		message = join(message, fmt.Sprintf("%d left alone, because they cannot be put to the claimed state: %s", n, list(t.unable, "")))
 	}
 	return message
 }

@@ -176,7 +176,7 @@ func (r *run) begin(ctx context.Context, s *scenario) error {
 		// Until its controller has seen the change, the object looks as settled as before.
 		if err := harness.Poll(ctx, patience, func() error {
 			err := r.env.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
-			if err == nil && reflect.DeepEqual(was, kept(obj)) && !paused(obj) {
+			if err == nil && (reflect.DeepEqual(was, kept(obj)) && !paused(obj) || !reached(obj)) {
 				err = errors.New("the controller has not seen the change")
 			}
 			return err
@@ -204,9 +204,9 @@ func (r *run) fall(ctx context.Context, since time.Time) {
 			switch {
 			case err != nil:
 				return err
-			case now.own && now.settled && now.bound > 0 && !s.settlesApart(true):
+			case now.own && now.settled && now.bound > s.left && !s.settlesApart(true):
 				s.fail(fmt.Errorf("settled asleep with %d pods", now.bound))
-			case now.asleep && now.settled && now.bound == 0:
+			case now.asleep && now.settled && now.bound == s.left:
 				s.gone = max(s.gone, time.Since(since))
 				return nil
 			}
@@ -226,8 +226,8 @@ func (r *run) calm(ctx context.Context) {
 				return err
 			case s.stays() && (!slices.Equal(now.pods, s.pods) || now.asleep):
 				return fmt.Errorf("it does not stay: pods %v, before %v, ledger %t", now.pods, s.pods, now.asleep)
-			case !s.stays() && (now.bound > 0 || !now.asleep):
-				return fmt.Errorf("%d pods are back, ledger %t", now.bound, now.asleep)
+			case !s.stays() && (now.bound != s.left || !now.asleep):
+				return fmt.Errorf("%d pods and not %d, ledger %t", now.bound, s.left, now.asleep)
 			}
 			return nil
 		})

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,7 +33,7 @@ const (
 	// before has the merge patches before the first night, once the pods are there, one a line. Each changes one of the fields of keeps,
 	// or pauses a Deployment.
 	before = "before"
-	// keeps has the fields of the status that a night must not change, separated by blanks.
+	// keeps has the fields of the status that a night must not change, separated by blanks. After = is the JSON value to wait for.
 	keeps = "keeps"
 	// stays marks an object that must not sleep.
 	stays = "stays"
@@ -40,6 +41,8 @@ const (
 	apart = "apart"
 	// says has lines "ARGUMENTS => TEXT": asked in the first night, kubectl flyball prints the text.
 	says = "says"
+	// left is the number of pods that a night leaves, if not none.
+	left = "left"
 	// unready marks an object that settles asleep alone.
 	unready = "unready"
 )
@@ -63,6 +66,7 @@ type scenario struct {
 	objects   []*unstructured.Unstructured
 	owners    [][]byte    // what each object's owner wants, as JSON
 	pods      []types.UID // while awake
+	left      int         // pods at night
 	night     int
 	gone      time.Duration // the longest time from the transition
 	ready     time.Duration
@@ -110,6 +114,11 @@ func (r *run) add(ctx context.Context, file, namespace string) error {
 			return fmt.Errorf("create %s %s: %w", obj.GetKind(), obj.GetName(), err)
 		}
 	}
+	if count := s.objects[0].GetAnnotations()[left]; count != "" {
+		if s.left, err = strconv.Atoi(count); err != nil {
+			return fmt.Errorf("read the pods that a night leaves: %w", err)
+		}
+	}
 	r.scenarios = append(r.scenarios, s)
 	if slices.ContainsFunc(s.objects, func(o *unstructured.Unstructured) bool {
 		return o.GroupVersionKind().Group == v1alpha1.GroupVersion.Group
@@ -123,9 +132,16 @@ spec: {upscale: "0 8 * * *", downscale: "0 20 * * *"}}`, namespace))
 // stays reports whether the object must not sleep.
 func (s *scenario) stays() bool { return s.objects[0].GetAnnotations()[stays] != "" }
 
-// settles reports whether the object settles awake: a stopped roll-out does not, nor an object that runs to completion.
+// settles reports whether the object settles awake. One that stays does so before its change, and one that runs to completion only
+// if it stays.
 func (s *scenario) settles() bool {
-	return !s.stays() && s.objects[0].GetAnnotations()[unready] == "" && !s.adapter.Spec.RunsToCompletion
+	switch {
+	case s.objects[0].GetAnnotations()[unready] != "":
+		return false
+	case s.stays():
+		return s.owners == nil
+	}
+	return !s.adapter.Spec.RunsToCompletion
 }
 
 // settlesApart reports whether the object may settle without its pods.
@@ -200,10 +216,21 @@ func (r *run) look(ctx context.Context, s *scenario) (seen, error) {
 // kept returns the fields of the status that a night must not change.
 func kept(obj *unstructured.Unstructured) map[string]any {
 	fields := map[string]any{}
-	for _, path := range strings.Fields(obj.GetAnnotations()[keeps]) {
+	for _, field := range strings.Fields(obj.GetAnnotations()[keeps]) {
+		path, _, _ := strings.Cut(field, "=")
 		fields[path], _, _ = unstructured.NestedFieldNoCopy(obj.Object, strings.Split(path, ".")...)
 	}
 	return fields
+}
+
+// reached reports whether the fields of the status have the values to wait for.
+func reached(obj *unstructured.Unstructured) bool {
+	fields := kept(obj)
+	return !slices.ContainsFunc(strings.Fields(obj.GetAnnotations()[keeps]), func(field string) bool {
+		path, want, hasValue := strings.Cut(field, "=")
+		value, err := json.Marshal(fields[path])
+		return hasValue && (err != nil || string(value) != want)
+	})
 }
 
 // wanted returns the parts of the objects that their owners write.

@@ -149,7 +149,7 @@ func (e *Explanation) stateText(v *decide.Verdict) string {
 		if v.Plan.Hold != nil {
 			return "as its owner has it, " + unheldText
 		}
-		return "left running (" + v.Result.Message + ")"
+		return "left alone (" + v.Result.Message + ")"
 	}
 	if needsNoHold(v) {
 		return "as its owner has it, " + noHoldText

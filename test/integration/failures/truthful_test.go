@@ -31,7 +31,7 @@ var _ = Describe("An object that cannot take the claimed state", func() {
 		scene.PressNights(ns, k)
 		Eventually(scene.Targets(ns, "nights")).Should(Equal(v1alpha1.TargetCounts{Total: 2, Asleep: 1, Unable: 1}))
 		Eventually(scene.ConditionOf(ns, "nights", v1alpha1.ConditionReady)).Should(And(scene.BeCondition(metav1.ConditionTrue, "AsExpected"),
-			HaveField("Message", And(ContainSubstring("1 left running"), ContainSubstring("kept"), ContainSubstring("must not be scaled")))))
+			HaveField("Message", And(ContainSubstring("1 left alone"), ContainSubstring("kept"), ContainSubstring("must not be scaled")))))
 		Expect(scene.PressCount(k, ns, "kept", ".spec.replicas")(Default)).To(BeEquivalentTo(4))
 		Eventually(labelled(n.Running, "unable")).Should(ContainElement("flyball_targets"))
 
