@@ -86,7 +86,7 @@ func regionZone(name string) (*time.Location, error) {
 	return timeline.LoadZone(name)
 }
 
-//go:generate go run ./generate
+//go:generate go run ../../../test/zones
 
 var offsetForm = regexp.MustCompile(`^\((?:UTC|GMT)[^)]*\)\s*`)
 
