@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/model"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -118,9 +118,9 @@ func (r *reader) readTotals(in io.Reader) []Reading {
 			r.fault(line, err)
 			continue
 		}
-		if all = append(all, reading); len(all) > MostInstants*model.MaxContainers {
+		if all = append(all, reading); len(all) > MostInstants*tune.MaxContainers {
 			r.over = true
-			r.fault(line, fmt.Errorf("there are more than %d readings", MostInstants*model.MaxContainers))
+			r.fault(line, fmt.Errorf("there are more than %d readings", MostInstants*tune.MaxContainers))
 		}
 	}
 	if len(r.faults) == 0 && len(all) == 0 {

@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/engine/policy/tortoise/model"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -34,7 +34,7 @@ const (
 
 // mostSamples is the largest number of samples in all files together. It allows MostInstants samples for each of the
 // largest number of containers.
-var mostSamples = model.MaxContainers * MostInstants
+var mostSamples = tune.MaxContainers * MostInstants
 
 // ReadFiles reads samples from files. The path - means standard input. An empty format means the format of the name's
 // ending (.csv, .jsonl, .ndjson). A sample of an unknown container is an error. The function progress receives lines of

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/model"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
 
 // Demand is the mean CPU demand of all pods of a target in milli-CPU. It begins at the instant At and lasts for
@@ -24,18 +24,18 @@ func EachDemand(kept []byte, yield func(Demand)) error {
 	if k.Original != nil {
 		return errors.New("the profile Tortoise keeps no history of the demand")
 	}
-	t, err := model.Unmarshal(k.Usage)
+	t, err := tune.Unmarshal(k.Usage)
 	if err != nil {
 		return err
 	}
-	var all []*model.Series
+	var all []*tune.Series
 	last := int64(0)
 	for _, name := range t.Containers() {
 		s := t.Demand(name)
 		all, last = append(all, s), max(last, s.Last())
 	}
-	for step := last - int64(model.Points) + 1; step <= last; step++ {
-		d, known := Demand{At: time.Unix(step*int64(model.Step/time.Second), 0).UTC()}, false
+	for step := last - int64(tune.Points) + 1; step <= last; step++ {
+		d, known := Demand{At: time.Unix(step*int64(tune.Step/time.Second), 0).UTC()}, false
 		for _, s := range all {
 			if p := s.At(step); p.Known {
 				d.CPU, known = d.CPU+p.Mean, true

@@ -9,7 +9,6 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -381,7 +380,7 @@ func (m *learner) trouble(seen policy.Seen) string {
 			return "spec.resources names the container " + c.name + ", which it does not have"
 		}
 	}
-	if len(seen.Own) > model.MaxContainers {
+	if len(seen.Own) > tune.MaxContainers {
 		return "it has more containers than are learnt of"
 	}
 	if why := cmp.Or(m.takenBackText(), m.boostTrouble(seen)); why != "" {

@@ -11,7 +11,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -124,9 +123,9 @@ func TestTheTargetOfAContainer(t *testing.T) {
 func TestMissingAndSurplusContainersAreReported(t *testing.T) {
 	m := learnerOf(t, `{resources: [{container: app}, {cpu: Vertical}]}`)
 	seen := policy.Seen{Own: workload.Allocations{{Component: "app"}}}
-	for n := len(seen.Own); n <= model.MaxContainers+1; n++ {
+	for n := len(seen.Own); n <= tune.MaxContainers+1; n++ {
 		got, want := m.trouble(seen), ""
-		if n > model.MaxContainers {
+		if n > tune.MaxContainers {
 			want = "it has more containers than are learnt of"
 		}
 		if got != want {

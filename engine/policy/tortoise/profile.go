@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"flyball.dev/flyball/engine/policy/tortoise/mercari"
-	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -47,7 +46,7 @@ func restored(k kept) (tuner, error) {
 	}
 	t := tune.New()
 	var err error
-	t.Usage, err = model.Unmarshal(k.Usage)
+	t.Usage, err = tune.Unmarshal(k.Usage)
 	t.State = k.State
 	return forecaster{t}, err
 }
@@ -67,7 +66,7 @@ func (f forecaster) pack(m memory) []byte {
 		if len(out) <= maxKept || drop < 0 {
 			return out
 		}
-		if smaller, err := model.Unmarshal(history.Marshal()); err == nil {
+		if smaller, err := tune.Unmarshal(history.Marshal()); err == nil {
 			if name := smaller.Containers()[drop]; name != m.Scaled {
 				smaller.Reset(name)
 			}

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/tortoise/model"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -39,7 +39,7 @@ func TestLargestReplicasRequestAtLeastTheOwnersTotal(t *testing.T) {
 				Replicas: int(most)})
 		}
 		begin := noon.Add(-25 * time.Hour)
-		for at := begin; at.Before(noon); at = at.Add(model.Step) {
+		for at := begin; at.Before(noon); at = at.Add(tune.Step) {
 			learn(at)
 		}
 		has := request

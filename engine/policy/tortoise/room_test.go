@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/tortoise/model"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -25,7 +25,7 @@ func TestContainersOfTheTargetHaveRoom(t *testing.T) {
 		noon := time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 		for turn := range 3 {
 			var own workload.Allocations
-			for i := range model.MaxContainers {
+			for i := range tune.MaxContainers {
 				own = append(own, workload.Allocation{Component: fmt.Sprintf("turn-%d-%d", turn, i),
 					Requests: workload.Requests{MilliCPU: 1000, MemoryBytes: 1 << 30}})
 			}
@@ -45,8 +45,8 @@ func TestContainersOfTheTargetHaveRoom(t *testing.T) {
 					smaller++
 				}
 			}
-			if smaller != model.MaxContainers {
-				t.Errorf("%s, turn %d: of %d containers something is known, want %d", profile, turn, smaller, model.MaxContainers)
+			if smaller != tune.MaxContainers {
+				t.Errorf("%s, turn %d: of %d containers something is known, want %d", profile, turn, smaller, tune.MaxContainers)
 			}
 		}
 	}

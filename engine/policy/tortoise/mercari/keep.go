@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/model"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
 
 // Kept is the state that is kept across a restart, with a JSON form.
@@ -88,10 +88,10 @@ func RestoreUsage(k KeptUsage) (Recommender, error) {
 	for name, kept := range k.Containers {
 		c := &container{peak: kept.Peak, since: kept.Since}
 		var err error
-		if c.cpu, err = model.UnmarshalHistogram(kept.CPU); err != nil {
+		if c.cpu, err = tune.UnmarshalHistogram(kept.CPU); err != nil {
 			return Recommender{}, fmt.Errorf("read the usage of %s: %w", name, err)
 		}
-		if c.memory, err = model.UnmarshalHistogram(kept.Memory); err != nil {
+		if c.memory, err = tune.UnmarshalHistogram(kept.Memory); err != nil {
 			return Recommender{}, fmt.Errorf("read the usage of %s: %w", name, err)
 		}
 		r.containers[name] = c

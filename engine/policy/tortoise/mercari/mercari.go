@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -56,7 +55,7 @@ func (t *Tuner) Observe(samples ...workload.Sample) {
 		if s.At.After(t.newest) {
 			t.newest = s.At
 		}
-		t.vpa.Observe(model.Finite(s))
+		t.vpa.Observe(tune.Finite(s))
 	}
 }
 

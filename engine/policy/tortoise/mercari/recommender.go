@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/model"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -35,7 +35,7 @@ type Recommender struct {
 }
 
 type container struct {
-	cpu, memory model.Histogram
+	cpu, memory tune.Histogram
 	// peak is the largest memory usage, in MiB, on the day that began at since.
 	peak  float64
 	since time.Time
@@ -49,7 +49,7 @@ func (r *Recommender) Observe(s workload.Sample) {
 	}
 	c := r.containers[s.Container]
 	if c == nil {
-		if len(r.containers) == model.MaxContainers {
+		if len(r.containers) == tune.MaxContainers {
 			return
 		}
 		c = &container{since: s.At.Truncate(day)}
@@ -72,7 +72,7 @@ func (r *Recommender) Observe(s workload.Sample) {
 }
 
 // peaks returns the peaks of all days. The peak of the present day has the weight that it will have at the end of the day.
-func (c *container) peaks() model.Histogram {
+func (c *container) peaks() tune.Histogram {
 	h := c.memory
 	if c.peak > 0 {
 		h.Add(c.peak, 1, c.since.Add(day), halfLife)
@@ -82,7 +82,7 @@ func (c *container) peaks() model.Histogram {
 
 // MakeRoom drops the containers that a target does not have, if there is no room for another one.
 func (r *Recommender) MakeRoom(has func(container string) bool) {
-	if len(r.containers) == model.MaxContainers {
+	if len(r.containers) == tune.MaxContainers {
 		maps.DeleteFunc(r.containers, func(name string, _ *container) bool { return !has(name) })
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"flyball.dev/flyball/engine/policy/tortoise/model"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -21,7 +21,7 @@ func TestFullRecommenderForgetsOnlyContainersMissingInTheTarget(t *testing.T) {
 		return target > 0
 	}
 	has := func(name string) bool { return name == "2" || name == "new" }
-	for i := range model.MaxContainers - 1 {
+	for i := range tune.MaxContainers - 1 {
 		see(fmt.Sprint(i))
 	}
 	if r.MakeRoom(has); !known("1") {

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -22,7 +21,7 @@ func half() Spec {
 func steady() (*Tuner, time.Time) {
 	t := New()
 	until := monday.Add(2 * 24 * time.Hour)
-	for at := monday; at.Before(until); at = at.Add(model.Step) {
+	for at := monday; at.Before(until); at = at.Add(Step) {
 		see(t, at, 1000)
 	}
 	t.State.Chosen, t.State.Moved, t.State.Aim = until, until, simulation.Aim{Request: 100}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
@@ -140,7 +139,7 @@ func (t *Tuner) share(spec Spec, name string, until int64) float64 {
 	if own == nil || other == nil {
 		return 0
 	}
-	var h model.Histogram
+	var h Histogram
 	for minute := max(until-int64(replayed/time.Minute), 0); minute < until; minute += shareEvery {
 		if a, b := own.At(minute), other.At(minute); a.Known && b.Known && a.Mean > 0 {
 			h.Add(1e4*b.Mean/a.Mean, 1, time.Unix(1, 0), time.Hour)

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -36,7 +35,7 @@ func TestALearntHistory(t *testing.T) {
 	if !first.Equal(tuner.Usage.First()) || !newest.Equal(tuner.Usage.Newest()) || !first.Before(newest) || newest.After(now) {
 		t.Errorf("it has learnt from %s to %s, and it is %s", first, newest, now)
 	}
-	for i := range model.MaxContainers {
+	for i := range MaxContainers {
 		tuner.Observe(workload.Sample{At: now, Container: fmt.Sprint(i), CPU: 100, Memory: 1 << 20, Replicas: 1})
 	}
 	if tuner.MakeRoom(func(name string) bool { return name == "app" }); len(tuner.Usage.Containers()) != 1 {

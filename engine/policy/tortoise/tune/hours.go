@@ -4,7 +4,6 @@ import (
 	"math"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
@@ -34,7 +33,7 @@ func HourOf(at time.Time, zone *time.Location) time.Time {
 
 // loadOf returns the demand of a series between two instants. In a gap, the last demand before the gap is used for at most
 // held minutes.
-func loadOf(s *model.Series, from, to time.Time) simulation.Load {
+func loadOf(s *Series, from, to time.Time) simulation.Load {
 	l := simulation.Load{First: minuteOf(from), Demand: make([]float32, max(minuteOf(to)-minuteOf(from), 0))}
 	last, age := float32(-1), held
 	for i := range l.Demand {
@@ -59,9 +58,9 @@ type hours struct {
 }
 
 // hoursOf returns the hours of a series up to the begin of an instant's hour.
-func hoursOf(s *model.Series, spec Spec, now time.Time) hours {
+func hoursOf(s *Series, spec Spec, now time.Time) hours {
 	end := HourOf(now, spec.Zone)
-	n := model.Points / 60
+	n := Points / 60
 	h := hours{first: end.Add(-time.Duration(n) * time.Hour), peaks: make([]float64, n), zone: spec.Zone, daily: spec.Daily,
 		known: map[int]float64{}}
 	if h.zone == nil {

@@ -5,15 +5,13 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"flyball.dev/flyball/engine/policy/tortoise/model"
 )
 
 // TestALoadHoldsForTenMinutes checks that the last demand counts for ten minutes of a gap. The rest of a longer gap
 // is
 // unknown.
 func TestALoadHoldsForTenMinutes(t *testing.T) {
-	s := &model.Series{}
+	s := &Series{}
 	s.Add(100, monday)
 	s.Add(200, monday.Add(5*time.Minute))
 	s.Add(300, monday.Add(20*time.Minute))
@@ -42,7 +40,7 @@ func TestALoadHoldsForTenMinutes(t *testing.T) {
 // as large. It also returns the end of these days.
 func taught(days int, demand func(at time.Time) float64) (*Tuner, time.Time) {
 	t, now := New(), monday.AddDate(0, 0, days)
-	for at := monday; at.Before(now); at = at.Add(model.Step) {
+	for at := monday; at.Before(now); at = at.Add(Step) {
 		d := demand(at)
 		if at.Minute() == 30 {
 			d *= 2
@@ -89,7 +87,7 @@ func TestHoursFollowTheWallClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	tuner, now := New(), time.Date(2037, 3, 29, 0, 0, 0, 0, zone) // clocks go from 2 to 3
-	for at := now.AddDate(0, 0, -5); at.Before(now); at = at.Add(model.Step) {
+	for at := now.AddDate(0, 0, -5); at.Before(now); at = at.Add(Step) {
 		demand := 100.0
 		if at.In(zone).Hour() == 8 {
 			demand = 1000

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -191,7 +190,7 @@ func (s *Progress) until(now time.Time) {
 
 // Tuner tunes one target.
 type Tuner struct {
-	Usage *model.Target
+	Usage *Usage
 	State Progress
 
 	// shares has the usage of other containers for each milli-CPU of the scaled container. shared is the time at which it
@@ -207,7 +206,7 @@ type Tuner struct {
 }
 
 // New returns an empty tuner.
-func New() *Tuner { return &Tuner{Usage: &model.Target{}} }
+func New() *Tuner { return &Tuner{Usage: &Usage{}} }
 
 // Observe learns from samples.
 func (t *Tuner) Observe(samples ...workload.Sample) {
@@ -221,7 +220,7 @@ func (t *Tuner) HistoryRange() (first, newest time.Time) { return t.Usage.First(
 
 // Forget drops all samples and their results.
 func (t *Tuner) Forget() {
-	t.Usage, t.shares, t.read = &model.Target{}, nil, time.Time{}
+	t.Usage, t.shares, t.read = &Usage{}, nil, time.Time{}
 	t.State.Chosen, t.State.Moved = time.Time{}, time.Time{}
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"flyball.dev/flyball/engine/policy/tortoise/model"
 	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -382,7 +381,7 @@ func TestARestartChangesNothing(t *testing.T) {
 	for i := range 2 * 24 * 60 {
 		a := kept.minute()
 		if i%977 == 0 {
-			history, err := model.Unmarshal(restarted.Usage.Marshal())
+			history, err := Unmarshal(restarted.Usage.Marshal())
 			if err != nil {
 				t.Fatal(err)
 			}

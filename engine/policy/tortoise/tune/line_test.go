@@ -1,4 +1,4 @@
-package model
+package tune
 
 import (
 	"math"
@@ -23,13 +23,13 @@ func TestMemoryByCPU(t *testing.T) {
 		{"it falls", 1000, 300, -0.2, 0},
 		{"in proportion", 1000, 0, 0.5, 0.5},
 	} {
-		target := &Target{}
+		target := &Usage{}
 		for i := range 1000 { // samples of two months before
 			target.Add(workload.Sample{At: monday.Add(time.Duration(i)*time.Minute - 60*24*time.Hour), Container: "app", CPU: float64(i),
 				Memory: float64(i) * mebi, Replicas: 1})
 		}
 		if tc.points < 100 {
-			target = &Target{}
+			target = &Usage{}
 		}
 		for i := range tc.points {
 			cpu := 100 + 10*float64(i%90)
@@ -41,10 +41,10 @@ func TestMemoryByCPU(t *testing.T) {
 			t.Errorf("%s: it is %g MiB a milli-CPU, want %g", tc.reason, got, tc.want)
 		}
 	}
-	if got := (&Target{}).MemoryByCPU("app"); got != 0 {
+	if got := (&Usage{}).MemoryByCPU("app"); got != 0 {
 		t.Errorf("of what was never seen it is %g", got)
 	}
-	flat := &Target{}
+	flat := &Usage{}
 	for i := range 100 {
 		flat.Add(workload.Sample{At: monday.Add(time.Duration(i) * time.Minute), Container: "app", CPU: 100, Memory: mebi, Replicas: 3})
 	}

@@ -1,4 +1,4 @@
-package model
+package tune
 
 import (
 	"bytes"
@@ -62,9 +62,9 @@ func TestGapClearsOldPointsOfTheRing(t *testing.T) {
 }
 
 func TestExpiredPointsAreNotMarshalled(t *testing.T) {
-	a, b := &Target{}, &Target{}
+	a, b := &Usage{}, &Usage{}
 	a.named("app", true).demand.Add(100, monday)
-	for _, target := range []*Target{a, b} {
+	for _, target := range []*Usage{a, b} {
 		target.named("app", true).demand.Add(9, at(Points))
 	}
 	if !bytes.Equal(a.Marshal(), b.Marshal()) {

@@ -1,8 +1,4 @@
-// Package model learns the usage of a target's containers from samples: a decaying histogram of memory, and a series of
-// the demand of the whole target. Its state is small and survives restarts. It keeps no sample and calls no clock. It
-// learns demand rather than served usage: usage is corrected for throttling and multiplied by the replicas that served
-// it.
-package model
+package tune
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package model
+package tune
 
 import (
 	"time"
@@ -43,8 +43,10 @@ func (k kill) then(later kill) kill {
 	return k
 }
 
-// Target has the learnt usage of a target.
-type Target struct {
+// Usage is learnt from samples of a target's containers: a decaying histogram of memory, and a series of the demand of the whole
+// target. It is small and survives restarts. It keeps no sample. It learns demand rather than served usage: usage is corrected
+// for throttling and multiplied by the replicas that served it.
+type Usage struct {
 	names      []string
 	containers []*container
 	// first and last are the instants of the first and the newest sample, in Unix seconds.
@@ -55,7 +57,7 @@ type Target struct {
 const MaxContainers = 8
 
 // Add learns from a sample.
-func (t *Target) Add(s workload.Sample) {
+func (t *Usage) Add(s workload.Sample) {
 	s = Finite(s)
 	c := t.named(s.Container, true)
 	if c == nil || s.Replicas <= 0 && s.OOMKills == 0 {
@@ -107,7 +109,7 @@ func finite(v float64) float64 {
 
 // named returns the learnt usage of a container; nil: it is not learnt. If add is true, a container that is not learnt is
 // added if there is room.
-func (t *Target) named(name string, add bool) *container {
+func (t *Usage) named(name string, add bool) *container {
 	for i, n := range t.names {
 		if n == name {
 			return t.containers[i]
@@ -121,7 +123,7 @@ func (t *Target) named(name string, add bool) *container {
 }
 
 // MakeRoom drops the containers that a target does not have, if there is no room for another one.
-func (t *Target) MakeRoom(has func(container string) bool) {
+func (t *Usage) MakeRoom(has func(container string) bool) {
 	if len(t.names) < MaxContainers {
 		return
 	}
@@ -136,10 +138,10 @@ func (t *Target) MakeRoom(has func(container string) bool) {
 }
 
 // Span returns the time covered by samples.
-func (t *Target) Span() time.Duration { return time.Duration(t.last-t.first) * time.Second }
+func (t *Usage) Span() time.Duration { return time.Duration(t.last-t.first) * time.Second }
 
 // First returns the instant of the first sample, or zero.
-func (t *Target) First() time.Time {
+func (t *Usage) First() time.Time {
 	if t.first == 0 {
 		return time.Time{}
 	}
@@ -147,7 +149,7 @@ func (t *Target) First() time.Time {
 }
 
 // Newest returns the instant of the newest sample, or zero.
-func (t *Target) Newest() time.Time {
+func (t *Usage) Newest() time.Time {
 	if t.last == 0 {
 		return time.Time{}
 	}
@@ -155,11 +157,11 @@ func (t *Target) Newest() time.Time {
 }
 
 // Containers returns the names of the learnt containers, in the order in which they were seen.
-func (t *Target) Containers() []string { return t.names }
+func (t *Usage) Containers() []string { return t.names }
 
 // Memory returns a quantile of the largest memory usage of a pod, in bytes. It is at least the need that follows from a
 // remembered kill.
-func (t *Target) Memory(name string, q float64) float64 {
+func (t *Usage) Memory(name string, q float64) float64 {
 	c := t.named(name, false)
 	if c == nil {
 		return 0
@@ -173,7 +175,7 @@ func (t *Target) Memory(name string, q float64) float64 {
 
 // MemoryByCPU returns the bytes of memory for each milli-CPU of a pod's usage, by a line through the samples; 0:
 // unknown.
-func (t *Target) MemoryByCPU(name string) float64 {
+func (t *Usage) MemoryByCPU(name string) float64 {
 	if c := t.named(name, false); c != nil {
 		return c.line.slope() * mebi
 	}
@@ -181,7 +183,7 @@ func (t *Target) MemoryByCPU(name string) float64 {
 }
 
 // Demand returns the series of a container's demand over all pods, or nil.
-func (t *Target) Demand(name string) *Series {
+func (t *Usage) Demand(name string) *Series {
 	if c := t.named(name, false); c != nil {
 		return &c.demand
 	}
@@ -189,7 +191,7 @@ func (t *Target) Demand(name string) *Series {
 }
 
 // Reset drops a container, for example after a change of its image.
-func (t *Target) Reset(name string) {
+func (t *Usage) Reset(name string) {
 	for i, n := range t.names {
 		if n == name {
 			t.containers[i] = &container{}

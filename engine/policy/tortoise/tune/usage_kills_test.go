@@ -1,4 +1,4 @@
-package model
+package tune
 
 import (
 	"fmt"
@@ -33,7 +33,7 @@ func TestHowLongAKillSpeaks(t *testing.T) {
 		{"a lesser one when the greater one falls silent", []workload.Sample{killed(0, 500), killed(two, 400)}, two, 480},
 		{"a lesser one after that", []workload.Sample{killed(0, 500), killed(two+time.Hour, 400)}, two + time.Hour, 480},
 	} {
-		target := &Target{}
+		target := &Usage{}
 		for _, s := range tc.kills {
 			target.Add(s)
 		}
@@ -52,7 +52,7 @@ func TestHowLongAKillSpeaks(t *testing.T) {
 // TestAKillWeighsAsManySamples checks that a kill counts as 400 samples of 1.2 * 500 MiB. These are in bucket 56, as
 // 1.12^56 = 570 and 1.12^57 = 639.
 func TestAKillWeighsAsManySamples(t *testing.T) {
-	target := &Target{}
+	target := &Usage{}
 	s := killed(0, 500)
 	s.OOMKills = 2
 	target.Add(s)
@@ -64,7 +64,7 @@ func TestAKillWeighsAsManySamples(t *testing.T) {
 }
 
 func TestALimitAloneTeachesNothing(t *testing.T) {
-	target := &Target{}
+	target := &Usage{}
 	s := sample(monday, 100, 1)
 	s.MemoryLimit = 500 * mebi
 	target.Add(s)
@@ -74,7 +74,7 @@ func TestALimitAloneTeachesNothing(t *testing.T) {
 }
 
 func TestSamplesWithoutPods(t *testing.T) {
-	target := &Target{}
+	target := &Usage{}
 	target.Add(workload.Sample{At: monday, Container: "app", CPU: 100, Memory: 100 * mebi})
 	if !target.Newest().IsZero() || target.Span() != 0 {
 		t.Error("a sample without pods is one")
@@ -91,7 +91,7 @@ func TestSamplesWithoutPods(t *testing.T) {
 }
 
 func TestZeroIsKnown(t *testing.T) {
-	target := &Target{}
+	target := &Usage{}
 	target.Add(workload.Sample{At: monday, Container: "app", Replicas: 1})
 	c := target.containers[0]
 	if c.memory.weights[0] != 1 {
@@ -103,7 +103,7 @@ func TestZeroIsKnown(t *testing.T) {
 }
 
 func TestSpanFirstAndNewest(t *testing.T) {
-	target := &Target{}
+	target := &Usage{}
 	if !target.First().IsZero() || !target.Newest().IsZero() || target.Span() != 0 {
 		t.Errorf("without samples the span is %s from %s until %s", target.Span(), target.First(), target.Newest())
 	}
@@ -119,7 +119,7 @@ func TestSpanFirstAndNewest(t *testing.T) {
 // room, and only those that the
 // target does not have.
 func TestFullModelForgetsOnlyContainersMissingInTheTarget(t *testing.T) {
-	target := &Target{}
+	target := &Usage{}
 	add := func(name string, used float64) {
 		s := sample(monday, used, 1)
 		s.Container = name
@@ -148,7 +148,7 @@ func TestFullModelForgetsOnlyContainersMissingInTheTarget(t *testing.T) {
 }
 
 func TestResetForgetsOneContainer(t *testing.T) {
-	target := &Target{}
+	target := &Usage{}
 	for _, name := range []string{"app", "proxy"} {
 		s := sample(monday, 100, 1)
 		s.Container = name

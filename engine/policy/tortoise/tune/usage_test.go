@@ -1,4 +1,4 @@
-package model
+package tune
 
 import (
 	"bytes"
@@ -12,8 +12,6 @@ import (
 
 	"flyball.dev/flyball/engine/workload"
 )
-
-var monday = time.Date(2037, 1, 5, 0, 0, 0, 0, time.UTC)
 
 func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance*math.Abs(b) }
 
@@ -70,7 +68,7 @@ func TestNothingIsLearntFromBounds(t *testing.T) {
 		"three pods, half throttled":  {At: monday, Container: "app", CPU: demand / 6, Memory: 1, Replicas: 3, Throttled: 0.5},
 		"more than a quarter is rest": {At: monday, Container: "app", CPU: demand / 12, Memory: 1, Replicas: 3, Throttled: 0.75},
 	} {
-		target := &Target{}
+		target := &Usage{}
 		target.Add(s)
 		if got := target.Demand("app").At(stepOf(monday)); !near(got.Mean, demand, 1e-3) {
 			t.Errorf("%s: the demand is %+v", what, got)
@@ -79,7 +77,7 @@ func TestNothingIsLearntFromBounds(t *testing.T) {
 }
 
 func TestSamplesOfStartingAbsentOrInvalidPodsAreIgnored(t *testing.T) {
-	target := &Target{}
+	target := &Usage{}
 	target.Add(workload.Sample{At: monday, Container: "app", CPU: 100, Memory: 100, Replicas: 0})
 	target.Add(workload.Sample{At: monday, Container: "app", CPU: 5000, Memory: 100 * mebi, Replicas: 3, Starting: true})
 	target.Add(workload.Sample{At: monday, Container: "app", CPU: math.NaN(), Memory: -1, Replicas: 3})
@@ -95,7 +93,7 @@ func TestSamplesOfStartingAbsentOrInvalidPodsAreIgnored(t *testing.T) {
 }
 
 func TestAKillRaisesMemory(t *testing.T) {
-	target := &Target{}
+	target := &Usage{}
 	for i := range 1000 {
 		target.Add(sample(monday.Add(time.Duration(i)*time.Minute), 100, 3))
 	}
@@ -139,7 +137,7 @@ func TestGapsStayUnknown(t *testing.T) {
 }
 
 func TestResetForgetsTheUsageOfAContainer(t *testing.T) {
-	target := &Target{}
+	target := &Usage{}
 	target.Add(sample(monday, 100, 3))
 	target.Reset("app")
 	if target.Memory("app", 0.5) != 0 || target.Demand("app").Last() != 0 || len(target.Containers()) != 1 {
@@ -148,8 +146,8 @@ func TestResetForgetsTheUsageOfAContainer(t *testing.T) {
 }
 
 // fill returns a target that has learnt as much as it can hold: random values in every minute of eleven days.
-func fill(r *rand.Rand, names ...string) *Target {
-	target := &Target{}
+func fill(r *rand.Rand, names ...string) *Usage {
+	target := &Usage{}
 	for i := range 11 * 24 * 60 {
 		for _, name := range names {
 			target.Add(workload.Sample{At: monday.Add(time.Duration(i) * time.Minute), Container: name, CPU: math.Exp(10 * r.Float64()),
@@ -179,8 +177,8 @@ func TestTheEncodingIsBounded(t *testing.T) {
 // that is not.
 func TestARestartLosesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		kept, at := &Target{}, monday
-		restarted := &Target{}
+		kept, at := &Usage{}, monday
+		restarted := &Usage{}
 		for range rapid.IntRange(1, 60).Draw(t, "samples") {
 			at = at.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "seconds")) * time.Second)
 			s := workload.Sample{
@@ -204,7 +202,7 @@ func TestARestartLosesNothing(t *testing.T) {
 }
 
 func FuzzUnmarshal(f *testing.F) {
-	target := &Target{}
+	target := &Usage{}
 	target.Add(sample(monday, 100, 3))
 	f.Add(target.Marshal())
 	f.Add([]byte{})
@@ -229,7 +227,7 @@ func FuzzUnmarshal(f *testing.F) {
 
 // TestNonsenseTeachesNothing checks that samples with negative, infinite, huge or invalid numbers change nothing.
 func TestNonsenseTeachesNothing(t *testing.T) {
-	a, b := &Target{}, &Target{}
+	a, b := &Usage{}, &Usage{}
 	for i := range 100 {
 		at := monday.Add(time.Duration(i) * time.Minute)
 		a.Add(sample(at, 100, 3))

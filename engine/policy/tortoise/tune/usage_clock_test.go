@@ -1,4 +1,4 @@
-package model
+package tune
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 // learning goes on.
 func TestAClockThatWasAhead(t *testing.T) {
 	for _, jump := range []int{1, int(ahead), int(ahead) + 1, 500, Points, 20 * Points} {
-		target := &Target{}
+		target := &Usage{}
 		add := func(step int, used float64) {
 			target.Add(workload.Sample{At: at(step), Container: "app", CPU: used, Memory: -1, Replicas: 1})
 		}
@@ -82,7 +82,7 @@ func TestRewindForgetsLaterSamples(t *testing.T) {
 // negative
 // numbers.
 func TestAStepBeyondAllTimeIsRefused(t *testing.T) {
-	target := &Target{}
+	target := &Usage{}
 	target.Add(workload.Sample{At: monday, Container: "app", CPU: 100, Memory: -1, Replicas: 1})
 	last := binary.AppendVarint(nil, stepOf(monday))
 	data := target.Marshal()

@@ -1,4 +1,4 @@
-package model
+package tune
 
 import (
 	"encoding/binary"
@@ -15,7 +15,7 @@ const MaxBytes = 64 << 10
 
 // Marshal returns the encoded usage: the version, the instants, and then each container. Only buckets with a weight are
 // encoded. A series is encoded point by point, and a run of unknown points by its length.
-func (t *Target) Marshal() []byte {
+func (t *Usage) Marshal() []byte {
 	w := writer{version}
 	w.int(t.first, t.last, int64(len(t.names)))
 	for i, name := range t.names {
@@ -111,12 +111,12 @@ func UnmarshalHistogram(data []byte) (Histogram, error) {
 }
 
 // Unmarshal decodes the result of Marshal. Data of another form is an error.
-func Unmarshal(data []byte) (*Target, error) {
+func Unmarshal(data []byte) (*Usage, error) {
 	if len(data) == 0 || data[0] != version {
 		return nil, fmt.Errorf("read the history: it is not of version %d", version)
 	}
 	r := &reader{data: data[1:]}
-	t := &Target{first: r.int(), last: r.int()}
+	t := &Usage{first: r.int(), last: r.int()}
 	count := r.int()
 	if count < 0 || count > MaxContainers {
 		return nil, fmt.Errorf("read the history: %w", errShort)

@@ -1,4 +1,4 @@
-package model
+package tune
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 
 // TestMarshalledUsageIsRestoredUnchanged checks that points, histograms and kills are the same after a restart.
 func TestMarshalledUsageIsRestoredUnchanged(t *testing.T) {
-	kept := &Target{}
+	kept := &Usage{}
 	for i := range 40 {
 		s := sample(monday.Add(time.Duration(i)*7*time.Minute), float64(100+10*i), 2)
 		s.OOMKills, s.MemoryLimit = i/39, 900*mebi
@@ -34,9 +34,9 @@ func TestMarshalledUsageIsRestoredUnchanged(t *testing.T) {
 
 // TestACutHistoryIsRefused cuts a history off at each byte.
 func TestACutHistoryIsRefused(t *testing.T) {
-	target := &Target{}
+	target := &Usage{}
 	target.Add(sample(monday, 100, 3))
-	for _, data := range [][]byte{target.Marshal(), (&Target{}).Marshal()} {
+	for _, data := range [][]byte{target.Marshal(), (&Usage{}).Marshal()} {
 		for n := range data {
 			if _, err := Unmarshal(data[:n]); err == nil {
 				t.Errorf("%d of %d bytes are read", n, len(data))
@@ -52,8 +52,8 @@ func TestACutHistoryIsRefused(t *testing.T) {
 }
 
 func TestTheNumberOfContainers(t *testing.T) {
-	target := &Target{}
-	names := func(n int) *Target {
+	target := &Usage{}
+	names := func(n int) *Usage {
 		for i := len(target.names); i < n; i++ {
 			target.names, target.containers = append(target.names, fmt.Sprint(i)), append(target.containers, &container{})
 		}
@@ -67,11 +67,11 @@ func TestTheNumberOfContainers(t *testing.T) {
 			t.Errorf("%d containers: %v", tc.n, err)
 		}
 	}
-	unnamed := &Target{names: []string{""}, containers: []*container{{}}}
+	unnamed := &Usage{names: []string{""}, containers: []*container{{}}}
 	if _, err := Unmarshal(unnamed.Marshal()); err != nil {
 		t.Errorf("a container without a name: %v", err)
 	}
-	twice := &Target{names: []string{"a", "a"}, containers: []*container{{}, {}}}
+	twice := &Usage{names: []string{"a", "a"}, containers: []*container{{}, {}}}
 	if _, err := Unmarshal(twice.Marshal()); err == nil {
 		t.Error("two containers have one name")
 	}
