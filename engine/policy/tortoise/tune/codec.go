@@ -69,7 +69,7 @@ func (w *writer) series(s *Series) {
 	}
 	gap := int64(0)
 	for n := oldest(s.last); n <= s.last; n++ {
-		p := *s.ring.at(n)
+		p := s.code(n)
 		if p == 0 {
 			gap++
 			continue
@@ -216,25 +216,27 @@ func (r *reader) histogram(h *Histogram) {
 }
 
 func (r *reader) series(s *Series) {
-	s.last, s.count = r.int(), int(r.int())
+	last := r.int()
+	s.count = int(r.int())
 	s.sum, s.latest = r.float(), r.float()
-	if s.last < 0 || s.last > mostSteps || s.count < 0 {
+	if last < 0 || last > mostSteps || s.count < 0 {
 		r.bad = true
 	}
-	if s.last == 0 || r.bad {
+	if last == 0 || r.bad {
 		return
 	}
-	s.ring = newRing()
-	for n := oldest(s.last); n <= s.last && !r.bad; n++ {
+	for n := oldest(last); n <= last && !r.bad; n++ {
 		p := packed(r.uint16())
 		if p == 0 {
 			gap := int64(r.uint16())
-			if gap == 0 || n+gap-1 > s.last {
+			if gap == 0 || n+gap-1 > last {
 				r.bad = true
 			}
 			n += gap - 1
 			continue
 		}
-		*s.ring.at(n) = p
+		s.advance(n)
+		s.newest[n%steps] = p
 	}
+	s.advance(last)
 }

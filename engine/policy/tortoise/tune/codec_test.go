@@ -156,11 +156,11 @@ func TestSeriesAreChecked(t *testing.T) {
 // from
 // the ring, and not from a division by zero samples.
 func TestANewestStepWithoutSamples(t *testing.T) {
-	s := &Series{ring: newRing(), last: stepOf(monday)}
+	s := &Series{last: stepOf(monday)}
 	if got := s.At(s.last); got != (Point{}) {
 		t.Errorf("without a point it is %+v", got)
 	}
-	*s.ring.at(s.last) = pack(100)
+	s.newest[s.last%steps] = pack(100)
 	if got := s.At(s.last); !got.Known || !near(got.Mean, 100, 1e-3) {
 		t.Errorf("with a point it is %+v", got)
 	}

@@ -28,9 +28,50 @@ func pack(v float64) packed {
 
 func unpack(code packed) float64 { return math.Expm1(float64(code-1) / precision) }
 
-// Series is the mean demand of a target by the minute. It is a ring with the last ten days.
+// hour has the demands of an hour, in a byte each: 1 is the smallest of them, 255 the largest, and 0 is unknown. The demands of an hour
+// are so close together that the precision is about 1 % where the largest is a dozen times the smallest.
+type hour struct {
+	low, high packed
+	codes     [steps]uint8
+}
+
+// steps is the number of steps in an hour. levels is the number of intervals between the smallest and the largest demand of an hour.
+const (
+	steps  = int64(time.Hour / Step)
+	levels = math.MaxUint8 - 1
+)
+
+// packHour returns the demands of an hour in a byte each.
+func packHour(points *[steps]packed) (h hour) {
+	for _, p := range points {
+		if p != 0 && (h.low == 0 || p < h.low) {
+			h.low = p
+		}
+		h.high = max(h.high, p)
+	}
+	span := max(int(h.high)-int(h.low), 1)
+	for i, p := range points {
+		if p != 0 {
+			h.codes[i] = uint8(1 + (int(p-h.low)*levels+span/2)/span)
+		}
+	}
+	return h
+}
+
+// at returns the demand of a step of the hour.
+func (h *hour) at(step int64) packed {
+	code := int(h.codes[step%steps])
+	if code == 0 {
+		return 0
+	}
+	return h.low + packed(((code-1)*int(h.high-h.low)+levels/2)/levels)
+}
+
+// Series is the mean demand of a target by the minute, of the last ten days.
 type Series struct {
-	ring ring
+	// ring has the hours before the newest, and newest has the steps of the newest hour.
+	ring   ring
+	newest [steps]packed
 	// last is the number of the newest step, in steps of Unix time; zero: no step has begun.
 	last int64
 	// sum and count are the sum and the number of the demands in the newest step. latest is the last added demand.
@@ -38,20 +79,16 @@ type Series struct {
 	count       int
 }
 
-// ring has a place for each kept step. It consists of three blocks, which fill 99 % of their size class in the allocator.
-// A single block would fill 88 % of its size class.
-type ring [3]*[Points / 3]packed
+// hours is the number of hours in a ring.
+const hours = int64(Points) / steps
 
-func newRing() (r ring) {
-	for i := range r {
-		r[i] = new([Points / 3]packed)
-	}
-	return r
-}
+// ring has a place for each of ten days' hours. It consists of five blocks, which fill their size class in the allocator. A single block
+// would fill 94 % of its size class.
+type ring [5]*[hours / 5]hour
 
-// at returns the place of a step.
-func (r *ring) at(step int64) *packed {
-	i := step % int64(Points)
+// of returns the place of the hour that contains a step.
+func (r *ring) of(step int64) *hour {
+	i := step / steps % hours
 	block := int64(len(r[0]))
 	return &r[i/block][i%block]
 }
@@ -81,32 +118,61 @@ func (s *Series) Add(demand float64, at time.Time) {
 	}
 	if n != s.last {
 		s.flush()
-		if s.ring[0] == nil {
-			s.ring = newRing()
-		}
-		for gap := max(s.last+1, oldest(n)); gap <= n; gap++ {
-			*s.ring.at(gap) = 0
-		}
-		s.last, s.sum, s.count = n, 0, 0
+		s.advance(n)
+		s.sum, s.count = 0, 0
 	}
 	s.sum += demand
 	s.latest = demand
 	s.count++
 }
 
+// advance makes a later step the newest. The steps between stay unknown.
+func (s *Series) advance(to int64) {
+	if s.ring[0] == nil {
+		for i := range s.ring {
+			s.ring[i] = new([hours / 5]hour)
+		}
+	}
+	if first := s.last/steps + 1; first <= to/steps {
+		*s.ring.of(s.last) = packHour(&s.newest)
+		s.newest = [steps]packed{}
+		for skipped := max(first, to/steps-hours); skipped < to/steps; skipped++ {
+			*s.ring.of(skipped * steps) = hour{}
+		}
+	}
+	s.last = to
+}
+
 // rewind drops all steps after the given one.
 func (s *Series) rewind(to int64) {
-	for n := max(to+1, oldest(s.last)); n <= s.last; n++ {
-		*s.ring.at(n) = 0
+	if to/steps < s.last/steps {
+		for i := range s.newest {
+			s.newest[i] = s.code(to/steps*steps + int64(i))
+		}
+		for dropped := max(to/steps, s.last/steps-hours); dropped < s.last/steps; dropped++ {
+			*s.ring.of(dropped * steps) = hour{}
+		}
 	}
+	clear(s.newest[to%steps+1:])
 	s.last, s.sum, s.count = to, 0, 0
 }
 
-// flush writes the newest step into the ring.
+// flush writes the newest step.
 func (s *Series) flush() {
 	if s.count > 0 {
-		*s.ring.at(s.last) = pack(s.sum / float64(s.count))
+		s.newest[s.last%steps] = pack(s.sum / float64(s.count))
 	}
+}
+
+// code returns the demand of a step; 0: it is unknown.
+func (s *Series) code(step int64) packed {
+	switch {
+	case s.last == 0 || step > s.last || step < oldest(s.last):
+		return 0
+	case step/steps == s.last/steps:
+		return s.newest[step%steps]
+	}
+	return s.ring.of(step).at(step)
 }
 
 // Last returns the number of the newest step, in steps of Unix time; zero: there is none.
@@ -114,13 +180,10 @@ func (s *Series) Last() int64 { return s.last }
 
 // At returns the point of a step.
 func (s *Series) At(step int64) Point {
-	switch {
-	case s.last == 0 || step > s.last || step < oldest(s.last):
-		return Point{}
-	case step == s.last && s.count > 0:
+	if step == s.last && s.count > 0 {
 		return Point{Mean: s.sum / float64(s.count), Known: true}
 	}
-	code := *s.ring.at(step)
+	code := s.code(step)
 	if code == 0 {
 		return Point{}
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 )
 
 // at returns the instant at which a step begins, counted from Monday.
@@ -87,4 +89,39 @@ func TestInstantsBefore1970TeachNothing(t *testing.T) {
 	if s.Last() != 2 || !s.At(1).Known || !s.At(2).Known || s.At(0).Known {
 		t.Error("the first two steps were not learnt")
 	}
+}
+
+// TestADemandIsKeptToOnePercent compares a series with a list of all demands, with gaps and with clocks that were wrong before.
+func TestADemandIsKeptToOnePercent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, kept, n := &Series{}, map[int64]float64{}, stepOf(monday)
+		lost := int64(0) // the steps before it may be lost: they were too old while the clock was ahead
+		for range 300 {
+			n += rapid.OneOf(rapid.Int64Range(1, 3), rapid.Int64Range(-2*int64(Points), 2*int64(Points))).Draw(t, "steps")
+			v := rapid.Float64Range(100, 1000).Draw(t, "demand")
+			if s.last-n > ahead {
+				lost = max(lost, oldest(s.last))
+				for step := range kept {
+					if step >= n {
+						delete(kept, step)
+					}
+				}
+			} else if n <= s.last {
+				n = s.last + 1
+			}
+			s.Add(v, time.Unix(n*60, 0))
+			kept[n] = v
+		}
+		for step := oldest(s.last) - 2; step <= s.last+2; step++ {
+			want, known := kept[step]
+			known = known && step >= oldest(s.last)
+			got := s.At(step)
+			if step < lost && !got.Known {
+				continue
+			}
+			if got.Known != known || known && math.Abs(got.Mean/want-1) > 0.01 {
+				t.Fatalf("step %d is %+v, want %v, known %t", step-s.last, got, want, known)
+			}
+		}
+	})
 }

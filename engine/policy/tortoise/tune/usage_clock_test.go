@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"testing"
+	"time"
 
 	"flyball.dev/flyball/engine/workload"
 )
@@ -62,16 +63,17 @@ func TestAClockThatWasAhead(t *testing.T) {
 func TestRewindForgetsLaterSamples(t *testing.T) {
 	newest := stepOf(at(2 * Points))
 	for _, back := range []int64{1, 2, int64(Points) - 1, int64(Points), 2 * int64(Points)} {
-		s := &Series{ring: newRing(), last: newest, count: 3}
-		for i := range Points {
-			*s.ring.at(int64(i)) = 7
+		s := &Series{}
+		for n := newest - int64(Points); n <= newest; n++ {
+			s.Add(7, time.Unix(n*60, 0))
 		}
 		s.rewind(newest - back)
 		if s.Last() != newest-back || s.count != 0 {
 			t.Errorf("%d steps back: the newest is %d steps back, of %d samples", back, newest-s.Last(), s.count)
 		}
+		s.advance(newest)
 		for n := oldest(newest); n <= newest; n++ {
-			if kept := *s.ring.at(n) != 0; kept != (n <= newest-back) {
+			if kept := s.code(n) != 0; kept != (n <= newest-back) {
 				t.Fatalf("%d steps back: the step %d before the newest is kept: %t", back, newest-n, kept)
 			}
 		}
