@@ -16,13 +16,13 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// advise turns a setting into advice for the target and its autoscaler. It returns nil if there is too little history.
-// Earlier values then stay.
-func (m *learner) advise(seen policy.Seen, r tune.Recommendation) *workload.Advice {
+// advise turns a setting into advice for the target and its autoscaler, with the lines of the reasons. It returns nil if there is too
+// little history. Earlier values then stay.
+func (m *learner) advise(seen policy.Seen, r tune.Recommendation, lines []string) *workload.Advice {
 	if r.Phase == tune.Initializing || r.Phase == tune.GatheringData {
 		return nil
 	}
-	a := &workload.Advice{Amounts: map[workload.Amount]int64{}, InPlace: m.inPlace(seen.Pods), OnCreate: seen.Pods.Able &&
+	a := &workload.Advice{Amounts: map[workload.Amount]int64{}, Lines: lines, InPlace: m.inPlace(seen.Pods), OnCreate: seen.Pods.Able &&
 		m.rules.apply == v1alpha1.ApplyOnCreate, Dry: m.Off, Back: m.isBack()}
 	for name, r := range m.Setting.Requests {
 		if m.tunes(name, workload.CPU) {
@@ -43,10 +43,16 @@ func (m *learner) advise(seen policy.Seen, r tune.Recommendation) *workload.Advi
 	}
 	m.Asked = asked{Amounts: listed(a.Amounts), Min: a.Min, Max: a.Max, Targets: listed(a.Targets)}
 	a.AmountsSince, a.BoundsSince = m.AmountsSince, m.BoundsSince
-	for _, of := range slices.Sorted(maps.Keys(m.Reasons)) {
-		a.Lines = append(a.Lines, of+": "+m.Reasons[of])
-	}
 	return a
+}
+
+// lines returns the reasons in order, a line each.
+func (m *learner) lines() []string {
+	lines := slices.Sorted(maps.Keys(m.Reasons))
+	for i, of := range lines {
+		lines[i] = of + ": " + m.Reasons[of]
+	}
+	return slices.Clip(lines)
 }
 
 // inPlace reports whether the pods themselves are changed, and not the template. Once the template was changed because of
@@ -89,8 +95,8 @@ func request(name string, of workload.Resource) workload.Amount {
 	return workload.Amount{Kind: workload.AmountRequest, Component: name, Resource: of}
 }
 
-// report returns the Recommendation's status.
-func (m *learner) report(seen policy.Seen, spec tune.Spec, r tune.Recommendation) v1alpha1.RecommendationStatus {
+// report returns the Recommendation's status, with the lines of the reasons.
+func (m *learner) report(seen policy.Seen, spec tune.Spec, r tune.Recommendation, lines []string) v1alpha1.RecommendationStatus {
 	st := v1alpha1.RecommendationStatus{Phase: string(r.Phase), PhaseReason: m.Reasons["phase"]}
 	if r.Phase == tune.Initializing || r.Phase == tune.GatheringData {
 		return st
@@ -116,10 +122,8 @@ func (m *learner) report(seen policy.Seen, spec tune.Spec, r tune.Recommendation
 		st.Demand = &v1alpha1.RecommendedDemand{Container: m.Scaled, Expected: milli(int64(r.Demand)), Upper: milli(int64(r.Upper)),
 			Loss: int64(1000 * r.Loss)}
 	}
-	for _, of := range slices.Sorted(maps.Keys(m.Reasons)) {
-		st.Reasons = append(st.Reasons, of+": "+m.Reasons[of])
-	}
-	st.Reasons = st.Reasons[:min(len(st.Reasons), maxReasons)]
+	n := min(len(lines), maxReasons)
+	st.Reasons = lines[:n:n]
 	return st
 }
 

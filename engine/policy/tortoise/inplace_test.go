@@ -62,7 +62,7 @@ func TestWhereAdviceIsCarriedOut(t *testing.T) {
 		{v1alpha1.ApplyOnCreate, false, false, false},
 	} {
 		m := &learner{rules: &rules{apply: test.apply}}
-		a := m.advise(policy.Seen{Pods: policy.SeenPods{Able: test.able}}, tune.Recommendation{Phase: tune.Working})
+		a := m.advise(policy.Seen{Pods: policy.SeenPods{Able: test.able}}, tune.Recommendation{Phase: tune.Working}, nil)
 		if a.InPlace != test.inPlace || a.OnCreate != test.onCreate {
 			t.Errorf("%s, able %t: in place %t, on creation %t", test.apply, test.able, a.InPlace, a.OnCreate)
 		}

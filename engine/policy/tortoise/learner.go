@@ -116,8 +116,9 @@ func (m *learner) Decide(seen policy.Seen) policy.Found {
 		r.Setting.Requests = m.Setting.Requests
 	}
 	m.Setting = r.Setting
-	return policy.Found{Trouble: m.trouble(seen), Saved: m.saved(seen), Next: r.Next, Chose: r.Chose, Advice: m.advise(seen, r),
-		Report: m.report(seen, spec, r)}
+	lines := m.lines() // advice and report share them: they take a kilobyte of each target
+	return policy.Found{Trouble: m.trouble(seen), Saved: m.saved(seen), Next: r.Next, Chose: r.Chose, Advice: m.advise(seen, r, lines),
+		Report: m.report(seen, spec, r, lines)}
 }
 
 // follow stores the owner's requests. If a request has changed, its recommendation begins again from the owner's value.

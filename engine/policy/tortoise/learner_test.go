@@ -214,7 +214,7 @@ func TestEachNumberHasOneReason(t *testing.T) {
 		for i := range n {
 			m.Reasons[fmt.Sprint(i)] = "so"
 		}
-		st := m.report(policy.Seen{}, tune.Spec{}, tune.Recommendation{Phase: tune.Working, Loss: 0.25, Upper: 5})
+		st := m.report(policy.Seen{}, tune.Spec{}, tune.Recommendation{Phase: tune.Working, Loss: 0.25, Upper: 5}, m.lines())
 		if len(st.Reasons) != min(n, maxReasons) || st.Demand.Loss != 250 {
 			t.Errorf("of %d reasons %d are told, and a loss of %d thousandths", n, len(st.Reasons), st.Demand.Loss)
 		}

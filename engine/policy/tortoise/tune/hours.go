@@ -50,7 +50,7 @@ func loadOf(s *Series, from, to time.Time) simulation.Load {
 // hours has the peak of each known hour. The peak is the largest demand of a minute in the hour.
 type hours struct {
 	first time.Time
-	peaks []float64
+	peaks []float32
 	zone  *time.Location
 	daily bool
 	// known has the usual peaks that were already computed, by the number of the hour from first.
@@ -61,7 +61,7 @@ type hours struct {
 func hoursOf(s *Series, spec Spec, now time.Time) hours {
 	end := HourOf(now, spec.Zone)
 	n := Points / 60
-	h := hours{first: end.Add(-time.Duration(n) * time.Hour), peaks: make([]float64, n), zone: spec.Zone, daily: spec.Daily,
+	h := hours{first: end.Add(-time.Duration(n) * time.Hour), peaks: make([]float32, n), zone: spec.Zone, daily: spec.Daily,
 		known: map[int]float64{}}
 	if h.zone == nil {
 		h.zone = time.UTC
@@ -70,7 +70,7 @@ func hoursOf(s *Series, spec Spec, now time.Time) hours {
 	for i := range h.peaks {
 		h.peaks[i] = -1
 		for _, demand := range l.Demand[i*60 : (i+1)*60] {
-			h.peaks[i] = max(h.peaks[i], float64(demand))
+			h.peaks[i] = max(h.peaks[i], demand)
 		}
 	}
 	return h
@@ -84,7 +84,7 @@ func (h hours) days(at time.Time, yield func(day int, peak float64)) {
 	for day := 1; day <= daysBefore; day++ {
 		i := h.index(at.In(h.zone).AddDate(0, 0, -day))
 		if i >= 0 && i < len(h.peaks) && h.peaks[i] >= 0 {
-			yield(day, h.peaks[i])
+			yield(day, float64(h.peaks[i]))
 		}
 	}
 }
@@ -130,7 +130,7 @@ func (h hours) loss(from time.Time) float64 {
 		if at.Before(from) || peak < 0 || usual <= 0 {
 			continue
 		}
-		off := math.Log1p(peak) - math.Log1p(usual)
+		off := math.Log1p(float64(peak)) - math.Log1p(usual)
 		sum, n = sum+max(0.9*off, -0.1*off), n+1
 	}
 	return sum / max(n, 1)

@@ -79,16 +79,16 @@ type Series struct {
 	count       int
 }
 
-// hours is the number of hours in a ring.
-const hours = int64(Points) / steps
+// ringHours is the number of hours in a ring.
+const ringHours = int64(Points) / steps
 
 // ring has a place for each of ten days' hours. It consists of five blocks, which fill their size class in the allocator. A single block
 // would fill 94 % of its size class.
-type ring [5]*[hours / 5]hour
+type ring [5]*[ringHours / 5]hour
 
 // of returns the place of the hour that contains a step.
 func (r *ring) of(step int64) *hour {
-	i := step / steps % hours
+	i := step / steps % ringHours
 	block := int64(len(r[0]))
 	return &r[i/block][i%block]
 }
@@ -130,13 +130,13 @@ func (s *Series) Add(demand float64, at time.Time) {
 func (s *Series) advance(to int64) {
 	if s.ring[0] == nil {
 		for i := range s.ring {
-			s.ring[i] = new([hours / 5]hour)
+			s.ring[i] = new([ringHours / 5]hour)
 		}
 	}
 	if first := s.last/steps + 1; first <= to/steps {
 		*s.ring.of(s.last) = packHour(&s.newest)
 		s.newest = [steps]packed{}
-		for skipped := max(first, to/steps-hours); skipped < to/steps; skipped++ {
+		for skipped := max(first, to/steps-ringHours); skipped < to/steps; skipped++ {
 			*s.ring.of(skipped * steps) = hour{}
 		}
 	}
@@ -149,7 +149,7 @@ func (s *Series) rewind(to int64) {
 		for i := range s.newest {
 			s.newest[i] = s.code(to/steps*steps + int64(i))
 		}
-		for dropped := max(to/steps, s.last/steps-hours); dropped < s.last/steps; dropped++ {
+		for dropped := max(to/steps, s.last/steps-ringHours); dropped < s.last/steps; dropped++ {
 			*s.ring.of(dropped * steps) = hour{}
 		}
 	}
