@@ -13,7 +13,7 @@ import (
 // is of py-kube-downscaler.
 var matchNone = []string{"downscaler/match-none", "kube-downscaler-non-existent"}
 
-// sleepers adds the objects whose annotations say that the tool keeps them asleep.
+// downscalerSleepers adds the objects whose annotations say that the tool keeps them asleep.
 func downscalerSleepers(in *Input, out *Output) {
 	w := newWork(in, &Output{})
 	w.namespaces()
