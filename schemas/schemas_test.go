@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,9 +24,12 @@ import (
 	"flyball.dev/flyball/schemas"
 )
 
+// fromCRDs returns the schemas of the CRDs by file. All tests share them, because their rules take half a second.
+var fromCRDs = sync.OnceValues(func() (map[string][]byte, error) { return schemas.FromCRDs("../crds") })
+
 // TestSchemasAreUpToDate compares the schema files with the schemas of the CRDs. make generate writes the files.
 func TestSchemasAreUpToDate(t *testing.T) {
-	want, err := schemas.FromCRDs("../crds")
+	want, err := fromCRDs()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +51,7 @@ func TestSchemasAreUpToDate(t *testing.T) {
 // load compiles the schema files, by kind.
 func load(t *testing.T) map[string]*validate.SchemaValidator {
 	t.Helper()
-	made, err := schemas.FromCRDs("../crds")
+	made, err := fromCRDs()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +259,7 @@ func TestSchemasRefuseInvalidMetadata(t *testing.T) {
 // TestOneSchemaForAllKinds checks that the schema for mixed files has the same schema of each kind as the kind's own
 // file, and needs no other file.
 func TestOneSchemaForAllKinds(t *testing.T) {
-	made, err := schemas.FromCRDs("../crds")
+	made, err := fromCRDs()
 	if err != nil {
 		t.Fatal(err)
 	}
