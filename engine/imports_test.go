@@ -21,11 +21,10 @@ const module = "flyball.dev/flyball/"
 
 // pure are the packages that see no client and call no clock.
 var pure = []string{"engine/path", "engine/timeline", "engine/podplan", "engine/workload", "engine/adapter", "engine/pipeline",
-	"engine/policy", "engine/decide", "engine/tuning/podsize",
-	"engine/notify/message"}
+	"engine/policy", "engine/decide", "engine/tuning/podsize", "engine/notify"}
 
 // ioPackages are the packages that talk to the network. They import pure ones, never one another.
-var ioPackages = []string{"engine/watch", "engine/apply", "engine/inspect", "engine/admission", "engine/tuning/measure", "engine/notify"}
+var ioPackages = []string{"engine/watch", "engine/apply", "engine/inspect", "engine/admission", "engine/tuning/measure"}
 
 // world holds the state that pure packages look at. It sees no client and calls no clock either.
 const world = "engine/world"
@@ -167,13 +166,13 @@ func TestPurePackagesCallNoClock(t *testing.T) {
 }
 
 // TestPureImportsGoOneWay checks path <- workload, podplan; timeline, workload <- adapter <- pipeline <- policy <- decide,
-// notify/message <- podsize.
+// notify <- podsize.
 func TestPureImportsGoOneWay(t *testing.T) {
 	layers := map[string]int{
 		"engine/path": 0, "engine/timeline": 0, "engine/workload": 1, "engine/podplan": 1, "engine/adapter": 2,
 		"engine/pipeline": 3, "engine/policy": 4, "engine/decide": 5,
 		"engine/tuning/podsize": 6,
-		"engine/notify/message": 5,
+		"engine/notify":         5,
 	}
 	rank := func(path string) (int, bool) {
 		for p, n := range layers {

@@ -20,7 +20,6 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/controller/notifications"
 	"flyball.dev/flyball/engine/notify"
-	"flyball.dev/flyball/engine/notify/message"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -37,7 +36,7 @@ const (
 func (b *bench) messages(ctx context.Context) (err error) {
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer receiver.Close()
-	guard, err := notify.NewDialer([]string{"127.0.0.0/8"})
+	guard, err := notifications.NewDialer([]string{"127.0.0.0/8"})
 	if err != nil {
 		return err
 	}
@@ -92,7 +91,7 @@ func announce(c *notifications.Controller, i int) {
 	n := storedNotification(i)
 	for policy := range messagesEach {
 		for failure := range 10 {
-			c.Observe(message.Announcement{Event: v1alpha1.EventFailed, At: admitNow,
+			c.Observe(notify.Announcement{Event: v1alpha1.EventFailed, At: admitNow,
 				Policy: workload.Policy{Kind: "Schedule", Namespace: n.Namespace, Name: fmt.Sprintf("%s-%d", n.Name, policy)},
 				Text:   strings.Repeat(fmt.Sprint(failure), 1024)})
 		}

@@ -6,13 +6,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"flyball.dev/flyball/engine/controller/notifications"
-	"flyball.dev/flyball/engine/notify"
 	"flyball.dev/flyball/engine/world"
 )
 
 // addNotifications adds the controllers that send messages.
 func addNotifications(mgr ctrl.Manager, opts Options, w *world.World) (*notifications.Controller, error) {
-	guard, err := notify.NewDialer(opts.Notifications.AllowedHosts)
+	guard, err := notifications.NewDialer(opts.Notifications.AllowedHosts)
 	if err != nil {
 		return nil, fmt.Errorf("--notification-allowed-hosts: %w", err)
 	}

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"flyball.dev/flyball/engine/apply"
-	"flyball.dev/flyball/engine/notify"
+	"flyball.dev/flyball/engine/controller/notifications"
 	"flyball.dev/flyball/engine/savings"
 	"flyball.dev/flyball/engine/status"
 )
@@ -277,7 +277,7 @@ func (o *Options) validate() error {
 	if _, err := o.Savings.rates(); err != nil {
 		errs = append(errs, err)
 	}
-	if _, err := notify.NewDialer(o.Notifications.AllowedHosts); err != nil {
+	if _, err := notifications.NewDialer(o.Notifications.AllowedHosts); err != nil {
 		errs = append(errs, fmt.Errorf("--notification-allowed-hosts: %w", err))
 	}
 	if o.Notifications.Enabled && o.Notifications.PerNamespace < 1 {

@@ -23,7 +23,7 @@ import (
 	"flyball.dev/flyball/engine/controller/freezes"
 	"flyball.dev/flyball/engine/controller/notifications"
 	"flyball.dev/flyball/engine/inspect"
-	"flyball.dev/flyball/engine/notify/message"
+	"flyball.dev/flyball/engine/notify"
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/freeze"
@@ -160,7 +160,7 @@ func ownKinds(w *world.World, ctx policy.Context, adapters rights.Adapters, mess
 		{Kind: "Notification", Resource: "notifications", Validator: checkNotification(messages)},
 		{Kind: "ClusterNotification", Resource: "clusternotifications",
 			Validator: checkWith(func(ctx context.Context, n *v1alpha1.ClusterNotification) field.ErrorList {
-				if _, errs := message.CompileCluster(n); len(errs) > 0 {
+				if _, errs := notify.CompileCluster(n); len(errs) > 0 {
 					return errs
 				}
 				return messages.CheckClusterNotification(ctx, n)
@@ -225,7 +225,7 @@ func limitInForce(w *world.World, clk clock.PassiveClock, kind policy.Row, spec 
 // checkNotification returns the validator of Notifications.
 func checkNotification(messages *notifications.Controller) review.Validator {
 	spec := checkWith(func(ctx context.Context, n *v1alpha1.Notification) field.ErrorList {
-		if _, errs := message.Compile(n); len(errs) > 0 {
+		if _, errs := notify.Compile(n); len(errs) > 0 {
 			return errs
 		}
 		return messages.CheckNotification(ctx, n)

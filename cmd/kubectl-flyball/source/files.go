@@ -20,7 +20,7 @@ import (
 	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
-	"flyball.dev/flyball/engine/notify/message"
+	"flyball.dev/flyball/engine/notify"
 	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
@@ -191,9 +191,9 @@ func (m *Manifests) takeOwn(d *document, kind, namespace string) []error {
 	case "UsageCheckpoint":
 		return []error{decode(m, d, raw, &v1alpha1.UsageCheckpoint{}, &m.Checkpoints)}
 	case "Notification":
-		return checked(d, raw, message.Compile)
+		return checked(d, raw, notify.Compile)
 	case "ClusterNotification":
-		return checked(d, raw, message.CompileCluster)
+		return checked(d, raw, notify.CompileCluster)
 	}
 	obj := row.New()
 	if err := decode(m, d, raw, obj, &m.Policies); err != nil {

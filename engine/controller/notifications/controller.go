@@ -1,7 +1,10 @@
 // Package notifications sends the messages of Notifications and ClusterNotifications. The announcements of Flyball come from the
 // recorder of Kubernetes Events and from the recorder of judgements; messages ahead of transitions come from the next transitions
 // of policies. Nothing here delays a write: an announcement is put into the bounded queue of a namespace, and each Notification has a
-// worker of its own.
+// worker of its own. Messages go to webhooks, chat services and mail servers. Their addresses come from users, so each connection
+// is checked when it is made (dialer.go): no message reaches the network of the cluster unless the installation allows it.
+//
+// Decisions (docs/decisions): 0052.
 package notifications
 
 import (
@@ -29,7 +32,6 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/controller"
 	"flyball.dev/flyball/engine/notify"
-	"flyball.dev/flyball/engine/notify/message"
 	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -42,7 +44,7 @@ type Options struct {
 	Client client.Client
 	Reader client.Reader
 	// Guard decides to which addresses messages are sent.
-	Guard *notify.Dialer
+	Guard *Dialer
 	// Clock is the clock of policies. Back-off and timestamps go by the machine's clock.
 	Clock clock.WithTicker
 	// Namespace is the namespace of the Secrets of ClusterNotifications.
@@ -143,7 +145,7 @@ func (e *ending) Start(ctx context.Context) error {
 }
 
 // Observe puts an announcement into the queues of its Notifications. It does not wait.
-func (c *Controller) Observe(a message.Announcement) {
+func (c *Controller) Observe(a notify.Announcement) {
 	var has map[string]string
 	if p := c.World.Snapshot().Find(a.Policy); p != nil {
 		has = p.Object.GetLabels()
@@ -182,21 +184,21 @@ type object struct {
 	rules  v1alpha1.NotificationRules
 	// secrets is the namespace of its Secrets.
 	secrets string
-	compile func() (*message.Subscription, field.ErrorList)
+	compile func() (*notify.Subscription, field.ErrorList)
 }
 
 func (c *Controller) get(ctx context.Context, from client.Reader, key boxKey) (object, error) {
 	if key.Namespace == "" {
 		n := &v1alpha1.ClusterNotification{}
 		err := from.Get(ctx, client.ObjectKey(key), n)
-		return object{n, &n.Status, n.Spec.NotificationRules, c.Namespace, func() (*message.Subscription, field.ErrorList) {
-			return message.CompileCluster(n)
+		return object{n, &n.Status, n.Spec.NotificationRules, c.Namespace, func() (*notify.Subscription, field.ErrorList) {
+			return notify.CompileCluster(n)
 		}}, err
 	}
 	n := &v1alpha1.Notification{}
 	err := from.Get(ctx, client.ObjectKey(key), n)
-	return object{n, &n.Status, n.Spec.NotificationRules, n.Namespace, func() (*message.Subscription, field.ErrorList) {
-		return message.Compile(n)
+	return object{n, &n.Status, n.Spec.NotificationRules, n.Namespace, func() (*notify.Subscription, field.ErrorList) {
+		return notify.Compile(n)
 	}}, err
 }
 

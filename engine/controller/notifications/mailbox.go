@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"flyball.dev/flyball/engine/notify"
-	"flyball.dev/flyball/engine/notify/message"
 	"flyball.dev/flyball/engine/workers"
 )
 
@@ -29,15 +28,15 @@ type mailbox struct {
 	uid        types.UID
 	generation int64
 	to         object
-	sub        *message.Subscription
+	sub        *notify.Subscription
 
 	// share has the lock of all fields below.
 	share  *share
-	gather *message.Gatherer
-	watch  *message.Watch
+	gather *notify.Gatherer
+	watch  *notify.Watch
 	// outbox are the due messages. dropped is the number of messages dropped and not yet in the status. aheadUntil is the instant of
 	// the last look ahead with a message.
-	outbox     []message.Message
+	outbox     []notify.Message
 	dropped    int64
 	aheadUntil time.Time
 	// heir took over, after an edit of the Notification.
@@ -47,7 +46,7 @@ type mailbox struct {
 	stop   context.CancelFunc
 }
 
-func newMailbox(c *Controller, key boxKey, n object, s *message.Subscription) *mailbox {
+func newMailbox(c *Controller, key boxKey, n object, s *notify.Subscription) *mailbox {
 	b := &mailbox{c: c, key: key, uid: n.GetUID(), generation: n.GetGeneration(), to: n, sub: s, signal: make(chan struct{}, 1)}
 	b.seed(n)
 	return b
@@ -55,12 +54,12 @@ func newMailbox(c *Controller, key boxKey, n object, s *message.Subscription) *m
 
 // seed takes from a status which messages were sent by other managers.
 func (b *mailbox) seed(n object) {
-	b.gather = message.NewGatherer(n.status.Recent)
+	b.gather = notify.NewGatherer(n.status.Recent)
 	var until time.Time
 	if at := n.status.AheadUntil; at != nil {
 		until = at.Time
 	}
-	b.watch = message.NewWatch(until)
+	b.watch = notify.NewWatch(until)
 }
 
 func (b *mailbox) start() {
@@ -77,18 +76,18 @@ func (b *mailbox) close(heir *mailbox) {
 		return
 	}
 	heir.gather, heir.watch, heir.outbox, heir.dropped, heir.aheadUntil = b.gather, b.watch, b.outbox, b.dropped, b.aheadUntil
-	b.heir, b.gather, b.watch, b.outbox, b.dropped = heir, message.NewGatherer(nil), message.NewWatch(time.Time{}), nil, 0
+	b.heir, b.gather, b.watch, b.outbox, b.dropped = heir, notify.NewGatherer(nil), notify.NewWatch(time.Time{}), nil, 0
 }
 
 // observe adds an announcement if the Notification selects it.
-func (b *mailbox) observe(a message.Announcement, labels map[string]string) {
+func (b *mailbox) observe(a notify.Announcement, labels map[string]string) {
 	b.share.mu.Lock()
 	defer b.share.mu.Unlock()
 	b.add(a, labels)
 }
 
 // add is observe for a holder of the lock.
-func (b *mailbox) add(a message.Announcement, labels map[string]string) {
+func (b *mailbox) add(a notify.Announcement, labels map[string]string) {
 	if b.heir != nil {
 		b.heir.add(a, labels)
 		return
@@ -104,7 +103,7 @@ func (b *mailbox) add(a message.Announcement, labels map[string]string) {
 }
 
 // put adds a due message. The caller holds the lock.
-func (b *mailbox) put(m message.Message) {
+func (b *mailbox) put(m notify.Message) {
 	m.ID = string(uuid.NewUUID())
 	b.outbox = append(b.outbox, m)
 }
@@ -140,7 +139,7 @@ func (b *mailbox) drop() {
 }
 
 // next returns the first waiting message, and the instant when another is due; zero: never.
-func (b *mailbox) next() (m message.Message, ok bool, at time.Time) {
+func (b *mailbox) next() (m notify.Message, ok bool, at time.Time) {
 	b.share.mu.Lock()
 	defer b.share.mu.Unlock()
 	due, at := b.gather.Due(time.Now())
@@ -186,17 +185,17 @@ func (b *mailbox) run(ctx context.Context) {
 }
 
 // deliver sends a message, with several attempts.
-func (b *mailbox) deliver(ctx context.Context, m *message.Message) error {
-	d := message.DataOf(m, b.c.Clock.Now())
+func (b *mailbox) deliver(ctx context.Context, m *notify.Message) error {
+	d := notify.DataOf(m, b.c.Clock.Now())
 	text, err := b.sub.Text(d)
 	if err != nil {
 		return err
 	}
-	e := &notify.Envelope{ID: m.ID, Source: b.source(), Time: b.c.Clock.Now(), Text: text, Data: d}
+	e := &Envelope{ID: m.ID, Source: b.source(), Time: b.c.Clock.Now(), Text: text, Data: d}
 	pause := firstPause
 	for attempt := 1; ; attempt++ {
 		err := b.attempt(ctx, e)
-		if err == nil || notify.IsPermanent(err) {
+		if err == nil || IsPermanent(err) {
 			return err
 		}
 		if attempt == maxAttempts {
@@ -212,7 +211,7 @@ func (b *mailbox) deliver(ctx context.Context, m *message.Message) error {
 	}
 }
 
-func (b *mailbox) attempt(ctx context.Context, e *notify.Envelope) error {
+func (b *mailbox) attempt(ctx context.Context, e *Envelope) error {
 	s, err := b.c.sender(ctx, b.to)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/notify/message"
+	"flyball.dev/flyball/engine/notify"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -24,7 +24,7 @@ func newShare(t *testing.T, names ...string) (boxes []*mailbox) {
 	for _, name := range names {
 		n := &v1alpha1.ClusterNotification{}
 		n.Name, n.Spec.Events = name, []v1alpha1.NotificationEvent{v1alpha1.EventAsleep, v1alpha1.EventFailed}
-		sub, errs := message.CompileCluster(n)
+		sub, errs := notify.CompileCluster(n)
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
@@ -38,8 +38,8 @@ func newShare(t *testing.T, names ...string) (boxes []*mailbox) {
 
 func newBox(t *testing.T) *mailbox { return newShare(t, "team")[0] }
 
-func asleep(i int) message.Announcement {
-	return message.Announcement{Event: v1alpha1.EventAsleep, Policy: workload.Policy{Kind: "Schedule", Namespace: "shop",
+func asleep(i int) notify.Announcement {
+	return notify.Announcement{Event: v1alpha1.EventAsleep, Policy: workload.Policy{Kind: "Schedule", Namespace: "shop",
 		Name: fmt.Sprint(i)}, Text: "asleep"}
 }
 
@@ -106,7 +106,7 @@ func TestANamespaceDropsItsOwnMessages(t *testing.T) {
 				b.observe(a, nil)
 			}
 		}
-		if !slices.ContainsFunc(b.outbox, func(m message.Message) bool { return m.Policy.Namespace == "quiet" }) || b.waiting() != maxWaiting {
+		if !slices.ContainsFunc(b.outbox, func(m notify.Message) bool { return m.Policy.Namespace == "quiet" }) || b.waiting() != maxWaiting {
 			t.Errorf("%s: %d messages wait, perhaps none of the namespace with one message", event, b.waiting())
 		}
 	}

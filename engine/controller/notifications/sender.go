@@ -14,12 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/notify"
 )
 
 // sender makes one attempt to send a message.
 type sender interface {
-	Send(ctx context.Context, e *notify.Envelope) error
+	Send(ctx context.Context, e *Envelope) error
 }
 
 // sender returns the sender of a Notification. It reads the Secrets each time, so a changed Secret counts at once.
@@ -33,7 +32,7 @@ func (c *Controller) sender(ctx context.Context, n object) (sender, error) {
 		if err != nil {
 			return nil, err
 		}
-		return notify.NewWebhook(c.Guard, address, key, time.Now)
+		return NewWebhook(c.Guard, address, key, time.Now)
 	}
 	if to := n.rules.To.Service; to != nil {
 		address, err := c.secret(ctx, "spec.to.service.urlFrom", n.secrets, to.URLFrom)
@@ -41,9 +40,9 @@ func (c *Controller) sender(ctx context.Context, n object) (sender, error) {
 			return nil, err
 		}
 		if to.Type == v1alpha1.ServiceEmail {
-			return notify.NewEmail(c.Guard, address)
+			return NewEmail(c.Guard, address)
 		}
-		return notify.NewService(c.Guard, to.Type, address)
+		return NewService(c.Guard, to.Type, address)
 	}
 	return nil, fmt.Errorf("spec.to: give exactly one of webhook and service")
 }
@@ -64,7 +63,7 @@ func (c *Controller) check(ctx context.Context, n object) field.ErrorList {
 		return nil
 	}
 	_, err := c.sender(ctx, n)
-	var fault notify.UnusableValue
+	var fault UnusableValue
 	if !errors.As(err, &fault) {
 		return nil
 	}

@@ -3,7 +3,7 @@ package notifications
 import (
 	"sync"
 
-	"flyball.dev/flyball/engine/notify/message"
+	"flyball.dev/flyball/engine/notify"
 )
 
 // maxWaiting is the maximum number of waiting messages in a share.
@@ -17,7 +17,7 @@ type share struct {
 }
 
 // observe adds an announcement to the mailboxes with a selector for it.
-func (s *share) observe(a message.Announcement, labels map[string]string) {
+func (s *share) observe(a notify.Announcement, labels map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range s.boxes {

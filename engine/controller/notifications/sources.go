@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/notify/message"
+	"flyball.dev/flyball/engine/notify"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
@@ -38,8 +38,8 @@ func (t tap) Eventf(regarding, related runtime.Object, kind, reason, action, not
 
 // Announce announces a Kubernetes Event about a policy.
 func (c *Controller) Announce(id workload.Policy, reason, action, text string) {
-	if event, ok := message.Event(reason, action); ok {
-		c.Observe(message.Announcement{Event: event, Policy: id, Text: workload.OneLine(text, 1024), At: c.Clock.Now()})
+	if event, ok := notify.Event(reason, action); ok {
+		c.Observe(notify.Announcement{Event: event, Policy: id, Text: workload.OneLine(text, 1024), At: c.Clock.Now()})
 	}
 }
 
@@ -111,7 +111,7 @@ func (a *ahead) announce(now time.Time) (next time.Time) {
 			if !due {
 				continue
 			}
-			if said, ok := message.Ahead(p.Policy.Policy, p.Kind.Restricts, targetsOf(p.Kind.Status(p.Object)), a.Page, now); ok {
+			if said, ok := notify.Ahead(p.Policy.Policy, p.Kind.Restricts, targetsOf(p.Kind.Status(p.Object)), a.Page, now); ok {
 				box.observe(said, labels)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/notify/message"
+	"flyball.dev/flyball/engine/notify"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -26,7 +26,7 @@ const (
 )
 
 // record writes the result of a message to the status. It tries again until the context ends, because a restarted manager goes by it.
-func (b *mailbox) record(ctx context.Context, m *message.Message, failure error) {
+func (b *mailbox) record(ctx context.Context, m *notify.Message, failure error) {
 	b.c.Metrics.count(b.key, map[bool]string{true: "sent", false: "failed"}[failure == nil], 1)
 	b.share.mu.Lock()
 	dropped, until := b.dropped, b.aheadUntil
@@ -48,8 +48,8 @@ func (b *mailbox) record(ctx context.Context, m *message.Message, failure error)
 		}
 		st.Sent++
 		st.LastSent = &one
-		if !message.IsTransition(m.Event) {
-			one.Text = message.HashOf(m)
+		if !notify.IsTransition(m.Event) {
+			one.Text = notify.HashOf(m)
 			st.Recent = append(st.Recent, one)
 			st.Recent = st.Recent[max(0, len(st.Recent)-maxRecent):]
 		}
@@ -69,7 +69,7 @@ func (b *mailbox) record(ctx context.Context, m *message.Message, failure error)
 }
 
 // waits writes to the status why a message was not sent yet.
-func (b *mailbox) waits(ctx context.Context, m *message.Message, reason error) {
+func (b *mailbox) waits(ctx context.Context, m *notify.Message, reason error) {
 	b.c.Log.V(1).Info("Failed to send a message; will retry", "notification", b.key.id().String(), "reason", reason.Error())
 	err := b.c.write(ctx, b.key, b.uid, func(st *v1alpha1.NotificationStatus) {
 		b.c.setReady(st, b.generation, notSent, fmt.Sprintf("the message about %s of %s is tried again, at most %d times: %s",

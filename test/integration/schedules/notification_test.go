@@ -18,7 +18,7 @@ import (
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/notify"
+	"flyball.dev/flyball/engine/controller/notifications"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/scene"
 	"flyball.dev/flyball/test/integration/suite"
@@ -54,7 +54,7 @@ func newReceiver() *receiver {
 		body, err := io.ReadAll(req.Body)
 		Expect(err).NotTo(HaveOccurred())
 		h := req.Header
-		signature := notify.Sign([]byte("a key of this test only"), h.Get("Webhook-Id"), h.Get("Webhook-Timestamp"), body)
+		signature := notifications.Sign([]byte("a key of this test only"), h.Get("Webhook-Id"), h.Get("Webhook-Timestamp"), body)
 		Expect(h.Get("Webhook-Signature")).To(Equal("v1," + signature))
 		var e struct {
 			ID, Type, Subject string

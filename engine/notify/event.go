@@ -1,6 +1,6 @@
-// Package message decides which messages a Notification sends: about which events of which policies, when, how many events make one
+// Package notify decides which messages a Notification sends: about which events of which policies, when, how many events make one
 // message, and its text. It sends nothing and calls no clock.
-package message
+package notify
 
 import (
 	"time"

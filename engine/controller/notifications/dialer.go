@@ -1,8 +1,4 @@
-// Package notify sends messages of Notifications to webhooks, chat services and mail servers. The addresses come from users, so each
-// connection is checked when it is made: no message reaches the network of the cluster unless the installation allows it.
-//
-// Decisions (docs/decisions): 0052.
-package notify
+package notifications
 
 import (
 	"context"

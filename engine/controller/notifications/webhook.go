@@ -1,4 +1,4 @@
-package notify
+package notifications
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"flyball.dev/flyball/engine/notify/message"
+	"flyball.dev/flyball/engine/notify"
 )
 
 // Envelope is a message with the attributes of its delivery.
@@ -26,11 +26,11 @@ type Envelope struct {
 	Time       time.Time
 	// Text is the text of the message.
 	Text string
-	Data message.Data
+	Data notify.Data
 }
 
-// event is a CloudEvent in structured JSON (CloudEvents 1.0.2, JSON event format).
-type event struct {
+// cloudEvent is a CloudEvent in structured JSON (CloudEvents 1.0.2, JSON event format).
+type cloudEvent struct {
 	SpecVersion     string    `json:"specversion"`
 	ID              string    `json:"id"`
 	Source          string    `json:"source"`
@@ -38,20 +38,20 @@ type event struct {
 	Subject         string    `json:"subject"`
 	Time            time.Time `json:"time"`
 	DataContentType string    `json:"datacontenttype"`
-	Data            data      `json:"data"`
+	Data            eventData `json:"data"`
 }
 
-type data struct {
-	Event   string   `json:"event"`
-	Policy  policy   `json:"policy"`
-	At      string   `json:"at"`
-	Text    string   `json:"text"`
-	Details []string `json:"details"`
-	Count   int      `json:"count"`
-	Command string   `json:"command,omitempty"`
+type eventData struct {
+	Event   string      `json:"event"`
+	Policy  eventPolicy `json:"policy"`
+	At      string      `json:"at"`
+	Text    string      `json:"text"`
+	Details []string    `json:"details"`
+	Count   int         `json:"count"`
+	Command string      `json:"command,omitempty"`
 }
 
-type policy struct {
+type eventPolicy struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
@@ -60,10 +60,10 @@ type policy struct {
 // Body returns the message as a CloudEvent. The error is a message that JSON cannot encode.
 func (e *Envelope) Body() ([]byte, error) {
 	d := e.Data
-	return json.Marshal(event{
+	return json.Marshal(cloudEvent{
 		SpecVersion: "1.0", ID: e.ID, Source: e.Source, Type: "dev.flyball." + d.Event, Subject: d.Policy, Time: e.Time.UTC(),
 		DataContentType: "application/json",
-		Data: data{Event: d.Event, Policy: policy{d.Kind, d.Namespace, d.Name}, At: d.At, Text: e.Text, Details: d.Details, Count: d.Count,
+		Data: eventData{Event: d.Event, Policy: eventPolicy{d.Kind, d.Namespace, d.Name}, At: d.At, Text: e.Text, Details: d.Details, Count: d.Count,
 			Command: d.Command},
 	})
 }

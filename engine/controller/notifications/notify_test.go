@@ -1,4 +1,4 @@
-package notify
+package notifications
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/notify/message"
+	"flyball.dev/flyball/engine/notify"
 )
 
 const key = "YSBrZXkgb2YgdGhpcyB0ZXN0IG9ubHk="
@@ -36,7 +36,7 @@ func guard(t *testing.T, allowed ...string) *Dialer {
 
 func envelope() *Envelope {
 	return &Envelope{ID: "4711", Source: "/apis/flyball.dev/v1alpha1/namespaces/shop/notifications/team", Time: at, Text: "asleep",
-		Data: message.Data{Event: "Asleep", Policy: "Schedule/shop/nights", Kind: "Schedule", Namespace: "shop", Name: "nights",
+		Data: notify.Data{Event: "Asleep", Policy: "Schedule/shop/nights", Kind: "Schedule", Namespace: "shop", Name: "nights",
 			At: at.Format(time.RFC3339), Details: []string{"asleep"}, Count: 1}}
 }
 
