@@ -63,8 +63,8 @@ func (e *Envelope) Body() ([]byte, error) {
 	return json.Marshal(cloudEvent{
 		SpecVersion: "1.0", ID: e.ID, Source: e.Source, Type: "dev.flyball." + d.Event, Subject: d.Policy, Time: e.Time.UTC(),
 		DataContentType: "application/json",
-		Data: eventData{Event: d.Event, Policy: eventPolicy{d.Kind, d.Namespace, d.Name}, At: d.At, Text: e.Text, Details: d.Details, Count: d.Count,
-			Command: d.Command},
+		Data: eventData{Event: d.Event, Policy: eventPolicy{d.Kind, d.Namespace, d.Name}, At: d.At, Text: e.Text,
+			Details: d.Details, Count: d.Count, Command: d.Command},
 	})
 }
 
