@@ -311,7 +311,7 @@ type Options struct {
 // Start runs a manager in this process. It does not wait until the manager is ready.
 func (e *Env) Start(opts Options) *Manager {
 	ctx, stop := context.WithCancel(context.Background())
-	m := &Manager{Registry: prometheus.NewRegistry(), traffic: newTraffic(e.Config), stop: stop, done: make(chan error, 1)}
+	m := &Manager{Registry: prometheus.NewRegistry(), traffic: newTraffic(e.Config, e.Cluster), stop: stop, done: make(chan error, 1)}
 	log := funcr.New(func(string, string) {}, funcr.Options{})
 	if opts.Log != nil {
 		log = zap.New(zap.UseDevMode(true), zap.WriteTo(opts.Log))

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"runtime/metrics"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,12 +21,14 @@ import (
 	"k8s.io/client-go/rest"
 
 	"flyball.dev/flyball/engine/path/rawjson"
+	"flyball.dev/flyball/test/local"
 )
 
 // traffic observes the requests of a manager in this process.
 type traffic struct {
 	// config is the administrator's.
 	config *rest.Config
+	store  *local.Cluster
 
 	mu sync.Mutex
 	// begun is the number of requests by path. open is the number of requests without a full answer, besides watches.
@@ -77,8 +81,8 @@ type stream struct {
 	seen uint64
 }
 
-func newTraffic(config *rest.Config) *traffic {
-	return &traffic{config: config, begun: map[string]int{}, watches: map[*stream]bool{}}
+func newTraffic(config *rest.Config, store *local.Cluster) *traffic {
+	return &traffic{config: config, store: store, begun: map[string]int{}, watches: map[*stream]bool{}}
 }
 
 // over returns the configuration of a client whose requests are observed. Answers are JSON, of which a stream can be read
@@ -219,30 +223,54 @@ func (s *stream) Close() error {
 
 // behind returns an error if a watch has not delivered the newest object of its list yet.
 func (t *traffic) behind(ctx context.Context, client *http.Client) error {
-	t.mu.Lock()
-	watches := make([]*stream, 0, len(t.watches))
-	for s := range t.watches {
-		watches = append(watches, s)
-	}
-	t.mu.Unlock()
-	newest := map[string]uint64{}
+	watches := t.streams()
+	var paths []string
 	for _, s := range watches {
-		list := t.config.Host + s.path + "?" + s.query.Encode()
-		if _, known := newest[list]; !known {
-			n, err := newestOf(ctx, client, list)
-			if err != nil {
+		if !slices.Contains(paths, s.path) {
+			paths = append(paths, s.path)
+		}
+	}
+	kept, err := newestKept(ctx, t.store, paths)
+	if err != nil {
+		return err
+	}
+	for _, s := range watches {
+		newest, known := kept[s.path]
+		if known && t.seen(s) >= newest {
+			continue
+		}
+		if !known || len(s.query) > 0 { // the newest object may be none of the watch
+			if newest, err = newestOf(ctx, client, t.config.Host+s.path+"?"+s.query.Encode()); err != nil {
 				return err
 			}
-			newest[list] = n
 		}
-		t.mu.Lock()
-		seen := s.seen
-		t.mu.Unlock()
-		if seen < newest[list] {
-			return fmt.Errorf("the watch of %s has delivered resourceVersion %d, and %d is stored", s.path, seen, newest[list])
+		if seen := t.seen(s); seen < newest {
+			return fmt.Errorf("the watch of %s has delivered resourceVersion %d, and %d is stored", s.path, seen, newest)
 		}
 	}
 	return nil
+}
+
+func (t *traffic) streams() []*stream {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Keys(t.watches))
+}
+
+// whole returns the paths of the watches without a selector.
+func (t *traffic) whole() (paths []string) {
+	for _, s := range t.streams() {
+		if len(s.query) == 0 {
+			paths = append(paths, s.path)
+		}
+	}
+	return paths
+}
+
+func (t *traffic) seen(s *stream) uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return s.seen
 }
 
 // newestOf returns the largest resourceVersion of the objects in a list.
@@ -264,11 +292,7 @@ func newestOf(ctx context.Context, client *http.Client, list string) (newest uin
 	if answer.StatusCode != http.StatusOK {
 		return 0, nil // the kind is not served, or its server is away: there is nothing to see
 	}
-	rawjson.GetBytes(raw, "items.#.metadata.resourceVersion").ForEach(func(_, v rawjson.Value) bool {
-		newest = max(newest, number(v.Str))
-		return true
-	})
-	return newest, nil
+	return keptOf(raw).Newest, nil
 }
 
 // idle returns an error if a request of the manager is under way, or if a goroutine of this process can run. The caller
@@ -322,7 +346,7 @@ func (m *Manager) Settle(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// These lists are most of the cost, so they come last: a manager that still works would need them again.
+		// The store is asked last: a manager that still works would need it again.
 		if err := m.traffic.behind(ctx, client); err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,6 +75,7 @@ type Cluster struct {
 	users map[string]*rest.Config
 	bin   string
 	audit string
+	store *http.Client
 
 	command *exec.Cmd
 	input   io.WriteCloser
@@ -197,6 +199,7 @@ func (c *Cluster) awaitReady(ctx context.Context) error {
 		return fmt.Errorf("wait for the cluster to be ready: %w", err)
 	}
 	c.Kubeconfig, c.URL, c.Dir, c.bin, c.audit = ready.Kubeconfig, ready.URL, ready.Dir, ready.Bin, ready.AuditLog
+	c.store = newStore(ready.Dir)
 	var err error
 	if c.admin, err = loadConfig(ready.Kubeconfig); err != nil {
 		return err

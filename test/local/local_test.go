@@ -1,6 +1,7 @@
 package local_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -34,6 +35,30 @@ func TestLocalClusterServesAndAudits(t *testing.T) {
 		t.Fatalf("create a config map: %v", err)
 	}
 
+	t.Run("the store shows each change of a kind", func(t *testing.T) {
+		kept := func() local.Kept {
+			all, err := c.Kept(ctx, "/registry/configmaps/default/", "/registry/no-such-kind/")
+			if err != nil || len(all) != 2 || all[1] != (local.Kept{}) {
+				t.Fatalf("the store answers %v, %v", all, err)
+			}
+			return all[0]
+		}
+		before := kept()
+		other, err := clientFor(t, c.Config()).CoreV1().ConfigMaps("default").Create(ctx,
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now := kept(); now.Keys != before.Keys+1 || fmt.Sprint(now.Newest) != other.ResourceVersion {
+			t.Errorf("after %v the store has %v, and resourceVersion %s was created", before, now, other.ResourceVersion)
+		}
+		if err := admin.CoreV1().ConfigMaps("default").Delete(ctx, "other", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if now := kept(); now != before {
+			t.Errorf("with the same objects as at %v the store has %v", before, now)
+		}
+	})
 	t.Run("a test user is known and has no rights", func(t *testing.T) {
 		_, err := clientFor(t, c.ConfigFor("bob")).CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{})
 		if !apierrors.IsForbidden(err) {

@@ -80,9 +80,7 @@ type Witness struct {
 func Of(env *harness.Env, clock *Clock, namespaces func() []string, count *Count) *Witness {
 	GinkgoHelper()
 	if clock.witness == nil {
-		config := rest.CopyConfig(env.Config)
-		config.QPS = -1
-		client, err := dynamic.NewForConfig(config)
+		client, err := dynamic.NewForConfig(env.Remembering())
 		Expect(err).NotTo(HaveOccurred())
 		clock.witness = &Witness{
 			clock: clock, namespaces: namespaces, count: count, last: map[string]*scene{}, writes: &writes{now: clock.Now},
