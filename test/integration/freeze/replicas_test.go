@@ -27,7 +27,7 @@ import (
 )
 
 // perSecond is the number of requested changes per second.
-const perSecond = 200
+const perSecond = 50
 
 // deploymentOfManagers has several managers behind a Service. Each manager is a separate process. They have a cluster
 // of their own, because the suite's manager would keep its own address in the webhook configuration.
