@@ -18,9 +18,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/ui/act"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
-	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
 	"flyball.dev/flyball/engine/admission/evaluate"
 	"flyball.dev/flyball/engine/admission/review"
 	"flyball.dev/flyball/engine/timeline"
@@ -260,7 +258,7 @@ func (q request) judge(ctx context.Context, world *source.World, form url.Values
 		return nil, err
 	}
 	all := cani.All(answers, q.zone)
-	v := &page.Verdict{Allowed: all.Allowed, Command: act.Command(target.Namespace, words...), Unseen: world.Unseen.Note()}
+	v := &page.Verdict{Allowed: all.Allowed, Command: page.Command(target.Namespace, words...), Unseen: world.Unseen.Note()}
 	var text strings.Builder
 	err = printer.Print(&text, all, printer.Table, false)
 	v.Text = text.String()
@@ -288,7 +286,7 @@ func (s *Server) target(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return err
 		}
-		offers, err := s.offers(world, func(f act.Offering) (*act.Offers, error) { return f.OfTarget(ctx, target, story) })
+		offers, err := s.offers(world, func(f page.Offering) (*page.Offers, error) { return f.OfTarget(ctx, target, story) })
 		if err != nil {
 			return err
 		}
@@ -297,7 +295,7 @@ func (s *Server) target(w http.ResponseWriter, r *http.Request) {
 			return err
 		}
 		from := timeline.Midnight(now, 0, q.zone)
-		days, err := week.Of(ctx, near, week.Options{From: from, To: timeline.Midnight(now, 7, q.zone), Now: now, Zone: q.zone,
+		days, err := page.WeekOf(ctx, near, page.WeekOptions{From: from, To: timeline.Midnight(now, 7, q.zone), Now: now, Zone: q.zone,
 			Namespace: target.Namespace})
 		if err != nil {
 			return err
@@ -318,7 +316,7 @@ func (s *Server) policy(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return err
 		}
-		offers, err := s.offers(world, func(f act.Offering) (*act.Offers, error) { return f.OfPolicy(ctx, id) })
+		offers, err := s.offers(world, func(f page.Offering) (*page.Offers, error) { return f.OfPolicy(ctx, id) })
 		if err != nil {
 			return err
 		}
@@ -327,7 +325,7 @@ func (s *Server) policy(w http.ResponseWriter, r *http.Request) {
 }
 
 // offers returns the actions of a page. It returns nil if the server has no actions.
-func (s *Server) offers(w *source.World, of func(act.Offering) (*act.Offers, error)) (*act.Offers, error) {
+func (s *Server) offers(w *source.World, of func(page.Offering) (*page.Offers, error)) (*page.Offers, error) {
 	if s.Cluster == nil {
 		return nil, nil
 	}
@@ -335,7 +333,7 @@ func (s *Server) offers(w *source.World, of func(act.Offering) (*act.Offers, err
 	if err != nil {
 		return nil, err
 	}
-	return of(act.Offering{Asker: cluster, World: w, Now: s.Now().Truncate(time.Second), Namespace: s.Namespace})
+	return of(page.Offering{Asker: cluster, World: w, Now: s.Now().Truncate(time.Second), Namespace: s.Namespace})
 }
 
 // act makes a dry run of an action and shows its effect. Once the person has confirmed the action, act takes it.
@@ -349,11 +347,11 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return err
 		}
-		in := act.Around{World: world, User: user, Now: s.Now().Truncate(time.Second), Zone: q.zone, FlyballNamespace: s.FlyballNamespace,
+		in := page.ActionInput{World: world, User: user, Now: s.Now().Truncate(time.Second), Zone: q.zone, FlyballNamespace: s.FlyballNamespace,
 			DryRun: r.PostForm.Get("confirmed") == ""}
-		var action *act.Action
+		var action *page.Action
 		if err := s.bounded(ctx, func(ctx context.Context) (err error) {
-			action, err = act.Of(ctx, in, r.PostForm)
+			action, err = page.ActionOf(ctx, in, r.PostForm)
 			return err
 		}); err != nil {
 			return err

@@ -9,7 +9,6 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
-	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
 )
 
 // errOver says that the chosen time is over. The page has the whole sentence.
@@ -86,7 +85,8 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, q request, world
 // early writes the first part of the page. It simulates no more than the present instant.
 func (q request) early(r *http.Request, world *source.World, out io.Writer) error {
 	now := q.Now().Truncate(time.Second)
-	k, err := week.Of(r.Context(), world, week.Options{From: now, To: now.Add(time.Second), Now: now, Zone: q.zone, Namespace: q.Namespace})
+	k, err := page.WeekOf(r.Context(), world, page.WeekOptions{From: now, To: now.Add(time.Second), Now: now, Zone: q.zone,
+		Namespace: q.Namespace})
 	if err != nil {
 		return err
 	}

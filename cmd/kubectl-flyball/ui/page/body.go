@@ -8,7 +8,6 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/doctor"
 	"flyball.dev/flyball/cmd/kubectl-flyball/freezes"
-	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
 	"flyball.dev/flyball/engine/savings"
 )
 
@@ -45,7 +44,7 @@ func (b body) Chart() *chart {
 func (b body) Asleep() (n int) {
 	for i := range b.Week.Groups {
 		for _, row := range b.Week.Groups[i].Rows {
-			if now := at(row.Bars, b.At); now != nil && (now.State == week.Asleep || now.State == week.Reduced) {
+			if now := at(row.Bars, b.At); now != nil && (now.State == Asleep || now.State == Reduced) {
 				n++
 			}
 		}
@@ -105,7 +104,7 @@ func plural(n int, word string) string {
 type strip struct{ Label, Shape string }
 
 // Strip returns the picture of a row of bars.
-func (c *chart) Strip(bars []week.Bar, about string) strip {
+func (c *chart) Strip(bars []Bar, about string) strip {
 	return strip{about + ": now " + c.State(bars) + "; " + c.Next(bars), c.shape(bars)}
 }
 

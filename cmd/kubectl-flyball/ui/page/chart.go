@@ -10,7 +10,6 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/freezes"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
-	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -22,7 +21,7 @@ const FoldAbove = 150
 // chart is a week with the geometry of its picture. Distances are percentages of the width, in proportion to elapsed
 // time.
 type chart struct {
-	*week.Week
+	*Week
 	v *view
 	// at is the instant that the texts call now. It is the instant of reading, or the beginning of a week in the future.
 	at time.Time
@@ -41,7 +40,7 @@ type shape struct {
 }
 
 // newChart returns the picture of a week.
-func newChart(v *view, k *week.Week, at time.Time) *chart { return &chart{Week: k, v: v, at: at} }
+func newChart(v *view, k *Week, at time.Time) *chart { return &chart{Week: k, v: v, at: at} }
 
 // x returns the horizontal position of an instant.
 func (c *chart) x(t time.Time) float64 {
@@ -165,7 +164,7 @@ const rowHeight = 22
 
 // Rects returns the rectangles of bars. The height of a rectangle shows how much of the target runs, so that the states
 // differ in shape too.
-func (c *chart) Rects(bars []week.Bar) (all []Rect) {
+func (c *chart) Rects(bars []Bar) (all []Rect) {
 	for i := range bars {
 		b := &bars[i]
 		x, to := c.x(b.From), c.x(b.To)
@@ -175,7 +174,7 @@ func (c *chart) Rects(bars []week.Bar) (all []Rect) {
 		}
 		r.Fill = "url(#fill-" + slug(string(b.State)) + ")"
 		all = append(all, r)
-		if b.State == week.Reduced || b.State == week.Mixed {
+		if b.State == Reduced || b.State == Mixed {
 			h := max(3, min(rowHeight-3, int(b.Running*rowHeight)))
 			part := r
 			part.Y, part.Height, part.Class, part.Fill = fmt.Sprint(rowHeight-h), fmt.Sprint(h), "awake", "url(#fill-awake)"
@@ -186,11 +185,11 @@ func (c *chart) Rects(bars []week.Bar) (all []Rect) {
 }
 
 // say returns the state of a bar, its time and its reason in one sentence.
-func (c *chart) say(b *week.Bar) string {
+func (c *chart) say(b *Bar) string {
 	text := stateText(b)
 	text = strings.ToUpper(text[:1]) + text[1:] + " from " + c.short(b.From) + " until " + c.short(b.To)
 	switch {
-	case b.State == week.Unknown:
+	case b.State == Unknown:
 		return text + ", because no ledger had begun."
 	case b.Text != "":
 		return text + "."
@@ -204,24 +203,24 @@ func (c *chart) say(b *week.Bar) string {
 func (c *chart) short(t time.Time) string { return short(t, c.at, c.v.Zone) }
 
 // stateText returns the state of a bar with its numbers.
-func stateText(b *week.Bar) string {
+func stateText(b *Bar) string {
 	text := cmp.Or(b.Text, string(b.State))
-	if b.State == week.Reduced || b.State == week.Raised {
+	if b.State == Reduced || b.State == Raised {
 		text += fmt.Sprintf(" to %.0f%%", 100*b.Running)
 	}
-	if b.Replicas != nil && b.State != week.Unknown {
+	if b.Replicas != nil && b.State != Unknown {
 		text += fmt.Sprintf(" (%s)", count(int(*b.Replicas), "replica"))
 	}
 	return text
 }
 
 // sentence returns the state of a bar, with its numbers and its policies.
-func sentence(b *week.Bar) string {
+func sentence(b *Bar) string {
 	text := stateText(b)
 	if len(b.By) > 0 {
 		text += ", by " + listed(b.By)
 	}
-	if b.Past && b.State != week.Unknown {
+	if b.Past && b.State != Unknown {
 		text += ", as its ledger has it"
 	}
 	return text
@@ -301,7 +300,7 @@ func edge(v *view, t time.Time, none string) string {
 type Entry struct{ From, To, Text string }
 
 // Entries returns the bars as text.
-func (c *chart) Entries(bars []week.Bar) (all []Entry) {
+func (c *chart) Entries(bars []Bar) (all []Entry) {
 	for i := range bars {
 		all = append(all, Entry{c.v.When(bars[i].From), c.v.When(bars[i].To), sentence(&bars[i])})
 	}
@@ -335,7 +334,7 @@ func (c *chart) Texts() (all []Texts) {
 }
 
 // shape returns the ID of the shape of bars. It draws the shape if no row had it before.
-func (c *chart) shape(bars []week.Bar) string {
+func (c *chart) shape(bars []Bar) string {
 	var key strings.Builder
 	for i := range bars {
 		b, replicas := &bars[i], int64(-1)
@@ -360,13 +359,13 @@ func (c *chart) shape(bars []week.Bar) string {
 func (c *chart) Shapes() []shape { return c.shapes }
 
 // State returns the state that a row of bars has now.
-func (c *chart) State(bars []week.Bar) string { return nowText(bars, c.at) }
+func (c *chart) State(bars []Bar) string { return nowText(bars, c.at) }
 
 // Next returns the next change of state in a row of bars.
-func (c *chart) Next(bars []week.Bar) string { return nextText(bars, c.at, c.To, c.v.Zone) }
+func (c *chart) Next(bars []Bar) string { return nextText(bars, c.at, c.To, c.v.Zone) }
 
 // Alone reports whether a group has all targets of its namespace in the picture.
-func (c *chart) Alone(g *week.Group) bool {
+func (c *chart) Alone(g *Group) bool {
 	for i := range c.Groups {
 		if o := &c.Groups[i]; o.Namespace == g.Namespace && c.Key(o) != c.Key(g) {
 			return false
@@ -376,7 +375,7 @@ func (c *chart) Alone(g *week.Group) bool {
 }
 
 // Policies returns the policies of a group. Those of the group's namespace are named without it, because the heading has it.
-func (c *chart) Policies(g *week.Group) []string {
+func (c *chart) Policies(g *Group) []string {
 	all := slices.Clone(g.Policies)
 	for i, id := range all {
 		if p := workload.ParsePolicy(id); p.Namespace != "" && p.Namespace == g.Namespace {
@@ -390,8 +389,8 @@ func (c *chart) Policies(g *week.Group) []string {
 type Listed struct {
 	// Space is the name of the namespace, for a heading. Bars is the summary of its targets, and Text their number and states now.
 	Space, Text string
-	Bars        []week.Bar
-	Group       *week.Group
+	Bars        []Bar
+	Group       *Group
 }
 
 // Listed returns the groups, with a heading before the groups of each namespace.
@@ -409,7 +408,7 @@ func (c *chart) Listed() (all []Listed) {
 }
 
 // Key returns the key of a group in the addresses of pages.
-func (c *chart) Key(g *week.Group) string { return g.Namespace + " " + strings.Join(g.Policies, " ") }
+func (c *chart) Key(g *Group) string { return g.Namespace + " " + strings.Join(g.Policies, " ") }
 
 // rowsInAll returns the number of rows of all groups.
 func (c *chart) rowsInAll() (n int) {
@@ -421,18 +420,18 @@ func (c *chart) rowsInAll() (n int) {
 
 // Shows reports whether the page has the rows of a group. Usually it has the rows of all groups. If there are too many
 // rows, it has only the rows of the open group.
-func (c *chart) Shows(g *week.Group) bool {
+func (c *chart) Shows(g *Group) bool {
 	return c.v.Inline || c.Open == c.Key(g) || c.Open == "" && c.rowsInAll() <= FoldAbove
 }
 
 // Unfolded reports whether a group is unfolded when the page is opened.
-func (c *chart) Unfolded(g *week.Group) bool { return c.Open == c.Key(g) || c.rowsInAll() <= FoldAbove }
+func (c *chart) Unfolded(g *Group) bool { return c.Open == c.Key(g) || c.rowsInAll() <= FoldAbove }
 
 // View returns the view, which makes links.
 func (c *chart) View() *view { return c.v }
 
 // Count returns the number of targets of a group in words.
-func (c *chart) Count(g *week.Group) string { return count(len(g.Rows), "target") }
+func (c *chart) Count(g *Group) string { return count(len(g.Rows), "target") }
 
 func listed(all []string) string { return strings.Join(all, ", ") }
 

@@ -13,7 +13,6 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
-	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
 )
 
 // TestTheWeekMarksWeekendsTodayAndNow checks the shades behind the rows, and that an exception has a row with its time.
@@ -91,7 +90,7 @@ func TestReportsAreHeadedByTheirLength(t *testing.T) {
 // TestEachFillOfThePictureExists: the legend has all states, and each has a pattern of its own.
 func TestEachFillOfThePictureExists(t *testing.T) {
 	text, _ := rendered(t, demoReport(t))
-	for _, s := range week.States() {
+	for _, s := range page.BarStates() {
 		if fill := "fill-" + strings.ReplaceAll(string(s), " ", "-"); !strings.Contains(text, `url(#`+fill+`)`) ||
 			strings.Count(text, `id="`+fill+`"`) != 1 {
 			t.Errorf("the state %q has no fill %s", s, fill)

@@ -9,13 +9,13 @@ import (
 	"html/template"
 	"io"
 	"math"
+	"sync"
 	"time"
 	"unicode"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/status"
-	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
 )
 
 //go:embed templates/*.html
@@ -69,16 +69,19 @@ func (v *view) Link(path string, pairs ...string) string {
 }
 
 var functions = template.FuncMap{
-	"listed": listed, "states": week.States, "count": count, "grouped": grouped, "policyID": policyID, "brief": plan.Brief,
+	"listed": listed, "states": BarStates, "count": count, "grouped": grouped, "policyID": policyID, "brief": plan.Brief,
 	"counts": status.Counts, "slug": slug,
 	"amount": amount,
 }
 
-var templates = template.Must(template.New("").Funcs(functions).ParseFS(sources, "templates/*.html"))
+// templates returns the parsed templates. They are parsed at the first page, because most verbs show none, and parsing takes memory.
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(functions).ParseFS(sources, "templates/*.html"))
+})
 
 func execute(out io.Writer, name string, v *view) error {
 	var made bytes.Buffer
-	if err := templates.ExecuteTemplate(&made, name, v); err != nil {
+	if err := templates().ExecuteTemplate(&made, name, v); err != nil {
 		return fmt.Errorf("render the page %s: %w", name, err)
 	}
 	_, err := out.Write(bytes.Map(visible, made.Bytes()))

@@ -1,6 +1,9 @@
 // Package page renders the pages for people: the report in one file, and the views of kubectl flyball ui. Pages are complete
 // without a script, name no external address, and have a text for everything that a picture shows. html/template escapes every
 // text from the cluster.
+//
+// A Week arranges a plan as a picture: a row with bars of states for each target, and bands of freezes above. Every instant and every
+// state comes from the plan, the ledgers and the agenda of freezes.
 package page
 
 import (
@@ -18,7 +21,6 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/status"
-	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
 	"flyball.dev/flyball/engine/savings"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -28,7 +30,7 @@ import (
 type Report struct {
 	At      time.Time      `json:"at"`
 	Scope   string         `json:"scope"`
-	Week    *week.Week     `json:"week"`
+	Week    *Week          `json:"week"`
 	Savings []Saving       `json:"savings"`
 	Freezes freezes.Agenda `json:"freezes"`
 	// NextFreeze is the first freeze that begins after At, however far away. It is absent if none is known.
@@ -79,7 +81,7 @@ func Of(ctx context.Context, w *source.World, o Input) (*Report, error) {
 	r := &Report{At: at.In(o.Zone), Scope: scope(o.Namespace), zone: o.Zone, rates: o.Rates,
 		Namespace: o.Namespace, Savings: []Saving{}}
 	var err error
-	if r.Week, err = week.Of(ctx, w, week.Options{From: o.From, To: o.To, Now: o.Now, Zone: o.Zone, Namespace: o.Namespace,
+	if r.Week, err = WeekOf(ctx, w, WeekOptions{From: o.From, To: o.To, Now: o.Now, Zone: o.Zone, Namespace: o.Namespace,
 		Progress: o.Progress}); err != nil {
 		return nil, err
 	}
@@ -241,7 +243,7 @@ func policyID(p status.Policy) string {
 }
 
 // at returns the bar at an instant, or nil.
-func at(bars []week.Bar, t time.Time) *week.Bar {
+func at(bars []Bar, t time.Time) *Bar {
 	for i := range bars {
 		if !bars[i].From.After(t) && bars[i].To.After(t) {
 			return &bars[i]
@@ -251,19 +253,19 @@ func at(bars []week.Bar, t time.Time) *week.Bar {
 }
 
 // nowText returns the state of a row of bars at an instant, as text.
-func nowText(bars []week.Bar, t time.Time) string {
+func nowText(bars []Bar, t time.Time) string {
 	b := at(bars, t)
 	switch {
 	case b == nil:
 		return ""
-	case b.State == week.Mixed:
+	case b.State == Mixed:
 		return b.Text
 	}
 	return string(b.State)
 }
 
 // nextText returns the next change of state after now, as text.
-func (r *Report) nextText(bars []week.Bar) string { return nextText(bars, r.At, r.Week.To, r.zone) }
+func (r *Report) nextText(bars []Bar) string { return nextText(bars, r.At, r.Week.To, r.zone) }
 
 // short formats an instant without its time zone, because the picture beside it shows the zone. An instant in the next
 // six days has the day of the week. Any later instant has the date.
@@ -274,7 +276,7 @@ func short(t, now time.Time, zone *time.Location) string {
 	return t.In(zone).Format("2 Jan 15:04")
 }
 
-func nextText(bars []week.Bar, t, end time.Time, zone *time.Location) string {
+func nextText(bars []Bar, t, end time.Time, zone *time.Location) string {
 	for b := at(bars, t); b != nil; {
 		next := at(bars, b.To)
 		if next == nil || !b.To.Before(end) {

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-
-	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
 )
 
 // savedRow is a row of the picture of savings: the days of a namespace.
@@ -51,18 +49,18 @@ func (b body) Saved() *savedChart {
 }
 
 // joined returns at most mostSpaces spaces. It adds up the spaces that save least.
-func joined(all []week.Space) []week.Space {
+func joined(all []Space) []Space {
 	if len(all) <= mostSpaces {
 		return all
 	}
-	saves := func(s week.Space) (sum float64) {
+	saves := func(s Space) (sum float64) {
 		for _, d := range s.Days {
 			sum += d.Asleep + d.Reduced + d.Kept
 		}
 		return sum
 	}
-	slices.SortStableFunc(all, func(a, b week.Space) int { return cmp.Compare(saves(b), saves(a)) })
-	rest := week.Space{Namespace: count(len(all)-mostSpaces+1, "more namespace"), Days: slices.Clone(all[mostSpaces-1].Days)}
+	slices.SortStableFunc(all, func(a, b Space) int { return cmp.Compare(saves(b), saves(a)) })
+	rest := Space{Namespace: count(len(all)-mostSpaces+1, "more namespace"), Days: slices.Clone(all[mostSpaces-1].Days)}
 	for _, s := range all[mostSpaces:] {
 		for i := range rest.Days {
 			rest.Days[i].Add(s.Days[i].Saved)
@@ -74,7 +72,7 @@ func joined(all []week.Space) []week.Space {
 
 // row draws the days of a namespace as columns. A column has the hours asleep at the bottom, then those reduced, then those
 // that Overrides keep awake.
-func (c *savedChart) row(s week.Space, most float64) savedRow {
+func (c *savedChart) row(s Space, most float64) savedRow {
 	row := savedRow{Name: cmp.Or(s.Namespace, "cluster")}
 	var saved, kept float64
 	for _, d := range s.Days {

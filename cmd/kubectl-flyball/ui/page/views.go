@@ -15,8 +15,6 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/ui/act"
-	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -139,7 +137,7 @@ func (r *Report) view(f Frame, zones []string, verdict *Verdict) *view {
 
 // Early writes the first part of the page of the week, with the present state of each group. A browser shows this part
 // until Rest or FaultRest writes the rest.
-func Early(out io.Writer, now *week.Week, f Frame) error {
+func Early(out io.Writer, now *Week, f Frame) error {
 	v := f.view("", nil)
 	v.Title = v.title(scope(f.Place.Namespace))
 	v.Body = newChart(v, now.Filter(f.Query["q"]), now.Now)
@@ -215,7 +213,7 @@ func (f Frame) view(title string, body any) *view {
 // subject is the content of a page about one object.
 type subject[Story any] struct {
 	Story  Story
-	Offers *act.Offers
+	Offers *Offers
 }
 
 // targetBody is the content of the page of a target.
@@ -223,11 +221,11 @@ type targetBody struct {
 	subject[*explain.Explanation]
 	// Chart is the picture of the target's own week, and Bars are its bars. Bars is empty if no policy selects the target.
 	Chart *chart
-	Bars  []week.Bar
+	Bars  []Bar
 }
 
 // Target writes the page of a target, with its row of the week.
-func Target(out io.Writer, ref workload.Ref, e *explain.Explanation, days *week.Week, offers *act.Offers, f Frame) error {
+func Target(out io.Writer, ref workload.Ref, e *explain.Explanation, days *Week, offers *Offers, f Frame) error {
 	v := f.view(e.Target, nil)
 	t := targetBody{subject: subject[*explain.Explanation]{e, offers}, Chart: newChart(v, days, days.Now)}
 	if row := days.Row(ref); row != nil {
@@ -258,7 +256,7 @@ func (t targetBody) Headline() string {
 }
 
 // until returns the end of the state of a bar as text, or "" if the state lasts.
-func (t targetBody) until(b *week.Bar) string {
+func (t targetBody) until(b *Bar) string {
 	for next := b; next != nil; next = at(t.Bars, next.To) {
 		if next.State != b.State {
 			return " until " + short(next.From, t.Chart.at, t.Chart.v.Zone)
@@ -274,7 +272,7 @@ func (v *view) ByID(id string) string {
 }
 
 // Policy writes the page of a policy.
-func Policy(out io.Writer, s *explain.PolicyStory, offers *act.Offers, f Frame) error {
+func Policy(out io.Writer, s *explain.PolicyStory, offers *Offers, f Frame) error {
 	return execute(out, "policy", f.view(s.Policy, subject[*explain.PolicyStory]{s, offers}))
 }
 
@@ -283,7 +281,7 @@ func (v *view) Lower(text string) string { return strings.ToLower(text) }
 
 // acted is the content of the page about an action.
 type acted struct {
-	*act.Action
+	*Action
 	DryRun bool
 	// Text is the effect as the verb prints it. Back is the address of the page with the form.
 	Text, Back string
@@ -291,7 +289,7 @@ type acted struct {
 
 // Act writes the page of an action. After a dry run the page asks for a confirmation. Otherwise it says that the action
 // is done. The parameter back is the address of the page with the form.
-func Act(out io.Writer, a *act.Action, dryRun bool, back string, f Frame) error {
+func Act(out io.Writer, a *Action, dryRun bool, back string, f Frame) error {
 	var text strings.Builder
 	if err := printer.Print(&text, a.Effect, printer.Table, false); err != nil {
 		return err
@@ -322,7 +320,7 @@ const maxPairs = 40
 
 // Picture returns the picture of the targets that run differently, or nil if none does.
 func (c change) Picture(v *view) *chart {
-	k := week.Difference(c.Plan, v.Zone)
+	k := Difference(c.Plan, v.Zone)
 	if len(k.Groups) == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package week_test
+package page_test
 
 import (
 	"math"
@@ -7,7 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
@@ -27,7 +27,7 @@ func TestDaysAddUpToTheSavings(t *testing.T) {
 			TimeZone: "Europe/Berlin", Reason: "x"}
 		o.Spec.Target.Names = []string{"web"}
 		in.SetPolicy(o)
-		w, err := week.Of(t.Context(), in, week.Options{From: monday, To: monday.AddDate(0, 0, 7), Now: now, Zone: berlin})
+		w, err := page.WeekOf(t.Context(), in, page.WeekOptions{From: monday, To: monday.AddDate(0, 0, 7), Now: now, Zone: berlin})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package week
+package page
 
 import (
 	"fmt"
@@ -92,7 +92,7 @@ func (g *Group) summarize() {
 	at := make([]int, len(g.Rows)) // the index of each row's bar at the edge
 	for i := 0; i+1 < len(edges); i++ {
 		sum := Bar{From: edges[i], To: edges[i+1], Past: true}
-		counts := map[State]int{}
+		counts := map[BarState]int{}
 		for j := range g.Rows {
 			bars := g.Rows[j].Bars
 			for at[j]+1 < len(bars) && !bars[at[j]].To.After(edges[i]) {
@@ -113,9 +113,9 @@ func (g *Group) summarize() {
 }
 
 // texts formats the numbers of targets by state.
-func texts(counts map[State]int) string {
+func texts(counts map[BarState]int) string {
 	var parts []string
-	for _, s := range States() {
+	for _, s := range BarStates() {
 		if n := counts[s]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s))
 		}

@@ -1,7 +1,4 @@
-// Package week arranges a plan as a picture. The picture has a row with bars of states for each target, and bands of
-// freezes above. Every instant and every state comes from the plan, the ledgers and the agenda of freezes. The package
-// decides nothing and reads no clock.
-package week
+package page
 
 import (
 	"cmp"
@@ -18,37 +15,39 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// State is the state that a bar shows.
-type State string
+// BarState is the state that a bar shows.
+type BarState string
 
 // These are the states of bars.
 const (
 	// Asleep means that nothing of the target runs.
-	Asleep State = "asleep"
+	Asleep BarState = "asleep"
 	// Reduced means that less of the target runs than its owner asks for.
-	Reduced State = "reduced"
+	Reduced BarState = "reduced"
 	// Awake means that the target runs as its owner asks for, and that no policy has a value in force.
-	Awake State = "awake"
+	Awake BarState = "awake"
 	// Set means that all of the target runs, and that a policy has a value in force, such as a minimum of an autoscaler.
-	Set State = "set"
+	Set BarState = "set"
 	// Raised means that more of the target runs than its owner asks for.
-	Raised State = "raised"
+	Raised BarState = "raised"
 	// ByUse means that use decides whether the target is asleep, which is not known in advance.
-	ByUse State = "asleep if unused"
+	ByUse BarState = "asleep if unused"
 	// Mixed means that the targets of a group are in several states.
-	Mixed State = "mixed"
+	Mixed BarState = "mixed"
 	// Unknown means that the time has passed and that no record of it is kept.
-	Unknown State = "not recorded"
+	Unknown BarState = "not recorded"
 )
 
-// States returns all states, in the order in which a legend lists them.
-func States() []State { return []State{Awake, Asleep, Reduced, Raised, Set, ByUse, Mixed, Unknown} }
+// BarStates returns all states, in the order in which a legend lists them.
+func BarStates() []BarState {
+	return []BarState{Awake, Asleep, Reduced, Raised, Set, ByUse, Mixed, Unknown}
+}
 
 // Bar is a span of time in one state.
 type Bar struct {
 	From  time.Time `json:"from"`
 	To    time.Time `json:"to"`
-	State State     `json:"state"`
+	State BarState  `json:"state"`
 	// Running is the running fraction of the owner's size. Replicas is the number of replicas. It is absent if the kind
 	// has no replicas.
 	Running  float64 `json:"running"`
@@ -134,8 +133,8 @@ type Week struct {
 // Location returns the zone in which the instants are shown.
 func (w *Week) Location() *time.Location { return w.zone }
 
-// Options select the time and the time zone of the picture.
-type Options struct {
+// WeekOptions select the time and the time zone of the picture.
+type WeekOptions struct {
 	// From is the beginning of the picture, and To is its end. Now is the instant at which the objects were read. The
 	// simulation begins at Now or at From.
 	From, To, Now time.Time
@@ -145,8 +144,8 @@ type Options struct {
 	Progress func(at time.Time)
 }
 
-// Of returns the picture of a world.
-func Of(ctx context.Context, w *source.World, o Options) (*Week, error) {
+// WeekOf returns the picture of a world.
+func WeekOf(ctx context.Context, w *source.World, o WeekOptions) (*Week, error) {
 	start := o.From
 	if o.Now.After(start) {
 		start = o.Now

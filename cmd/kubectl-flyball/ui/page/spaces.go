@@ -1,4 +1,4 @@
-package week
+package page
 
 import (
 	"context"
@@ -18,11 +18,11 @@ import (
 type Space struct {
 	// Namespace is empty for cluster-scoped targets.
 	Namespace string
-	Days      []Day
+	Days      []SavedDay
 }
 
-// Day has the replica hours of a day, or of the part of it in the picture.
-type Day struct {
+// SavedDay has the replica hours of a day, or of the part of it in the picture.
+type SavedDay struct {
 	From, To time.Time
 	plan.Saved
 	// Kept are the hours that policies would save, but for Overrides that keep targets awake.
@@ -61,7 +61,7 @@ func (w *Week) Spaces() (all []Space) {
 		g := &w.Groups[i]
 		if len(all) == 0 || all[len(all)-1].Namespace != g.Namespace {
 			s := Space{Namespace: g.Namespace}
-			w.days(func(_ int, from, to time.Time) { s.Days = append(s.Days, Day{From: from, To: to}) })
+			w.days(func(_ int, from, to time.Time) { s.Days = append(s.Days, SavedDay{From: from, To: to}) })
 			all = append(all, s)
 		}
 		days := all[len(all)-1].Days

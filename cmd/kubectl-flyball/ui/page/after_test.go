@@ -1,4 +1,4 @@
-package week_test
+package page_test
 
 import (
 	"strings"

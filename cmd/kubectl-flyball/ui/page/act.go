@@ -1,6 +1,4 @@
-// Package act prepares the actions of the pages. An action is an edit as by the verbs wake, sleep, hold, except, pause or
-// resume, and uses the code of these verbs. Its effect and its command are known before anything is written.
-package act
+package page
 
 import (
 	"context"
@@ -22,8 +20,8 @@ import (
 	"flyball.dev/flyball/engine/admission/evaluate"
 )
 
-// Around is the environment in which an action is prepared.
-type Around struct {
+// ActionInput is the environment in which an action is prepared.
+type ActionInput struct {
 	World *source.World
 	// User is the person whose changes the freezes judge.
 	User             evaluate.User
@@ -34,7 +32,8 @@ type Around struct {
 	DryRun bool
 }
 
-// Action is an edit with its effect.
+// Action is an edit as by the verbs wake, sleep, hold, except, pause or resume, with its effect. It uses the code of these verbs. Its
+// effect and its command are known before anything is written.
 type Action struct {
 	// Command is the kubectl command that does the same.
 	Command string
@@ -50,16 +49,16 @@ func (a *Action) Write(ctx context.Context, client dynamic.Interface, manager st
 	return a.write(ctx, client, manager)
 }
 
-func (in Around) dryRun() []string {
+func (in ActionInput) dryRun() []string {
 	if in.DryRun {
 		return []string{metav1.DryRunAll}
 	}
 	return nil
 }
 
-// Of returns the action of a form. The form's fields have the names of the verb's flags, and the field on has
+// ActionOf returns the action of a form. The form's fields have the names of the verb's flags, and the field on has
 // KIND/NAME.
-func Of(ctx context.Context, in Around, form url.Values) (*Action, error) {
+func ActionOf(ctx context.Context, in ActionInput, form url.Values) (*Action, error) {
 	switch verb := form.Get("verb"); verb {
 	case "wake", "sleep", "hold":
 		return in.order(ctx, verb, form)
@@ -82,7 +81,7 @@ var effects = map[string]v1alpha1.OverrideEffect{
 	"wake": v1alpha1.OverrideAwake, "sleep": v1alpha1.OverrideAsleep, "hold": v1alpha1.OverrideHold,
 }
 
-func (in Around) order(ctx context.Context, verb string, form url.Values) (*Action, error) {
+func (in ActionInput) order(ctx context.Context, verb string, form url.Values) (*Action, error) {
 	on, namespace := form.Get("on"), form.Get("namespace")
 	order := override.Order{Effect: effects[verb], Until: form.Get("until"), End: form.Get("end") != "", Now: in.Now, Zone: in.Zone}
 	a := &Action{Form: fixed(verb, form)}
@@ -133,7 +132,7 @@ func (in Around) order(ctx context.Context, verb string, form url.Values) (*Acti
 	return a, nil
 }
 
-func (in Around) except(ctx context.Context, form url.Values) (*Action, error) {
+func (in ActionInput) except(ctx context.Context, form url.Values) (*Action, error) {
 	on, from := form.Get("on"), in.Now
 	if text := form.Get("from"); text != "" {
 		var err error
@@ -176,7 +175,7 @@ func (in Around) except(ctx context.Context, form url.Values) (*Action, error) {
 	return a, nil
 }
 
-func (in Around) pause(verb string, form url.Values) (*Action, error) {
+func (in ActionInput) pause(verb string, form url.Values) (*Action, error) {
 	on, namespace := form.Get("on"), form.Get("namespace")
 	id, err := in.World.FindPolicy(on, namespace)
 	if err != nil {

@@ -1,4 +1,4 @@
-package week_test
+package page_test
 
 import (
 	"encoding/json"
@@ -10,28 +10,10 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/plan"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/ui/week"
-	"flyball.dev/flyball/crds/v1alpha1"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
 	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/timeline"
 )
-
-const root = "../../../.."
-
-// demo returns the world of the demo.
-func demo(t *testing.T) *source.World {
-	t.Helper()
-	w, err := source.Files{Paths: []string{root + "/test/demo/manifests", root + "/samples/calendars"}, Namespace: "shop",
-		FlyballNamespace: source.DefaultNamespace}.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Compiling adapters without objects takes most of the time.
-	w.Adapters = slices.DeleteFunc(w.Adapters, func(a *v1alpha1.Adapter) bool {
-		return !slices.ContainsFunc(w.Objects, func(raw []byte) bool { return rawjson.GetBytes(raw, "kind").Str == a.Spec.Target.Kind })
-	})
-	return w
-}
 
 func zone(t *testing.T, name string) *time.Location {
 	t.Helper()
@@ -77,7 +59,7 @@ func TestBarsAreThePlan(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				k, err := week.Of(t.Context(), w, week.Options{From: from, To: to, Zone: z})
+				k, err := page.WeekOf(t.Context(), w, page.WeekOptions{From: from, To: to, Zone: z})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -97,7 +79,7 @@ func TestBarsAreThePlan(t *testing.T) {
 }
 
 // compare compares the bars of each row that has replicas with the changes of a plan. It returns the number of bars.
-func compare(t *testing.T, k *week.Week, text []byte) (bars int) {
+func compare(t *testing.T, k *page.Week, text []byte) (bars int) {
 	t.Helper()
 	want := map[string][]planned{}
 	for _, c := range rawjson.GetBytes(text, "changes").Array() {
@@ -161,7 +143,7 @@ func TestTextsOfClockChanges(t *testing.T) {
 	} {
 		z := zone(t, name)
 		for i, change := range changesOfClocks(z) {
-			k, err := week.Of(t.Context(), &source.World{}, week.Options{From: change.Add(-time.Hour), To: change.Add(time.Hour), Zone: z})
+			k, err := page.WeekOf(t.Context(), &source.World{}, page.WeekOptions{From: change.Add(-time.Hour), To: change.Add(time.Hour), Zone: z})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -191,19 +173,20 @@ func TestPastIsShownAsFarAsTheLedger(t *testing.T) {
 		t.Fatal("nothing is put to sleep")
 	}
 	asleep := asleepAt(t, w, night.Add(-12*time.Hour), night)
-	k, err := week.Of(t.Context(), asleep, week.Options{From: timeline.Midnight(night, 0, z), To: night.AddDate(0, 0, 2), Now: night, Zone: z})
+	k, err := page.WeekOf(t.Context(), asleep, page.WeekOptions{From: timeline.Midnight(night, 0, z), To: night.AddDate(0, 0, 2),
+		Now: night, Zone: z})
 	if err != nil {
 		t.Fatal(err)
 	}
 	known := 0
 	for _, g := range k.Groups {
 		for _, r := range g.Rows {
-			if r.Bars[0].State != week.Unknown || !r.Bars[0].Past {
+			if r.Bars[0].State != page.Unknown || !r.Bars[0].Past {
 				t.Errorf("%s begins as %s", r.Target, r.Bars[0].State)
 			}
 			if b := r.Bars[1]; b.Past {
 				known++
-				if b.State != week.Asleep && b.State != week.Reduced && b.State != week.Set || !b.To.Equal(night) {
+				if b.State != page.Asleep && b.State != page.Reduced && b.State != page.Set || !b.To.Equal(night) {
 					t.Errorf("%s: %+v is taken as past", r.Target, b)
 				}
 			}
@@ -218,22 +201,22 @@ func TestPastIsShownAsFarAsTheLedger(t *testing.T) {
 // instant.
 func TestSummaryCountsTargetsOfAGroup(t *testing.T) {
 	from := time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
-	k, err := week.Of(t.Context(), demo(t), week.Options{From: from, To: from.AddDate(0, 0, 7), Zone: time.UTC})
+	k, err := page.WeekOf(t.Context(), demo(t), page.WeekOptions{From: from, To: from.AddDate(0, 0, 7), Zone: time.UTC})
 	if err != nil {
 		t.Fatal(err)
 	}
 	mixed := 0
 	for _, g := range k.Groups {
 		for _, b := range g.Summary {
-			states := map[week.State]bool{}
+			states := map[page.BarState]bool{}
 			for _, r := range g.Rows {
-				i := slices.IndexFunc(r.Bars, func(o week.Bar) bool { return !o.From.After(b.From) && o.To.After(b.From) })
+				i := slices.IndexFunc(r.Bars, func(o page.Bar) bool { return !o.From.After(b.From) && o.To.After(b.From) })
 				states[r.Bars[i].State] = true
 			}
-			if (len(states) > 1) != (b.State == week.Mixed) || len(states) == 1 && !states[b.State] {
+			if (len(states) > 1) != (b.State == page.Mixed) || len(states) == 1 && !states[b.State] {
 				t.Errorf("%v at %s: %s (%s), and the targets are %v", g.Policies, b.From, b.State, b.Text, states)
 			}
-			if b.State == week.Mixed {
+			if b.State == page.Mixed {
 				mixed++
 			}
 		}
@@ -253,7 +236,7 @@ func TestEmptyPictureGivesItsReason(t *testing.T) {
 	bare.Policies = slices.DeleteFunc(bare.Policies,
 		func(p policyObject) bool { return p.GetObjectKind().GroupVersionKind().Kind != "Schedule" })
 	for want, w := range map[string]*source.World{"There are no policies here.": without, "There are policies, but no objects": bare} {
-		k, err := week.Of(t.Context(), w, week.Options{From: from, To: from.AddDate(0, 0, 7), Zone: time.UTC})
+		k, err := page.WeekOf(t.Context(), w, page.WeekOptions{From: from, To: from.AddDate(0, 0, 7), Zone: time.UTC})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -266,7 +249,7 @@ func TestEmptyPictureGivesItsReason(t *testing.T) {
 // TestFilterSumsUpTheRowsThatAreLeft checks that the numbers beside a filtered week are those of its rows.
 func TestFilterSumsUpTheRowsThatAreLeft(t *testing.T) {
 	from := time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
-	whole, err := week.Of(t.Context(), demo(t), week.Options{From: from, To: from.AddDate(0, 0, 7), Now: from, Zone: time.UTC})
+	whole, err := page.WeekOf(t.Context(), demo(t), page.WeekOptions{From: from, To: from.AddDate(0, 0, 7), Now: from, Zone: time.UTC})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +273,7 @@ func TestFilterSumsUpTheRowsThatAreLeft(t *testing.T) {
 	}
 }
 
-func rows(w *week.Week) (n int) {
+func rows(w *page.Week) (n int) {
 	for _, g := range w.Groups {
 		n += len(g.Rows)
 	}

@@ -1,4 +1,4 @@
-package week
+package page
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package act_test
+package page_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/explain"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/cmd/kubectl-flyball/ui/act"
+	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/admission/evaluate"
 	"flyball.dev/flyball/engine/workload"
@@ -21,21 +21,10 @@ import (
 
 var night = time.Date(2037, 5, 13, 19, 0, 0, 0, time.UTC)
 
-func demo(t *testing.T) *source.World {
-	t.Helper()
-	const root = "../../../../"
-	w, err := source.Files{Paths: []string{root + "test/demo/manifests", root + "samples/calendars"}, Namespace: "shop",
-		FlyballNamespace: source.DefaultNamespace}.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
-}
-
 // TestActionsHaveTheCommandOfTheVerb checks that each action has the command of the verb, and the effect that the
 // verb prints.
 func TestActionsHaveTheCommandOfTheVerb(t *testing.T) {
-	in := act.Around{World: demo(t), User: evaluate.User{Name: "alice"}, Now: night, Zone: time.UTC,
+	in := page.ActionInput{World: demo(t), User: evaluate.User{Name: "alice"}, Now: night, Zone: time.UTC,
 		FlyballNamespace: source.DefaultNamespace, DryRun: true}
 	for form, want := range map[string][2]string{
 		"verb=wake&on=deployment.apps/web&for=2h&reason=it's+late": {
@@ -60,7 +49,7 @@ func TestActionsHaveTheCommandOfTheVerb(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := act.Of(t.Context(), in, values)
+		got, err := page.ActionOf(t.Context(), in, values)
 		if err != nil {
 			t.Errorf("%s: %v", form, err)
 			continue
@@ -74,7 +63,7 @@ func TestActionsHaveTheCommandOfTheVerb(t *testing.T) {
 		}
 		later := in
 		later.Now = night.Add(time.Minute)
-		again, err := act.Of(t.Context(), later, got.Form)
+		again, err := page.ActionOf(t.Context(), later, got.Form)
 		if err != nil || again.Form.Encode() != got.Form.Encode() {
 			t.Errorf("%s means another instant a minute later: %v %v", form, again, err)
 		}
@@ -87,7 +76,7 @@ func TestActionsHaveTheCommandOfTheVerb(t *testing.T) {
 		"verb=pause&on=schedule/none":                             "there is no", "verb=delete&on=deployment.apps/web": "there is no action",
 	} {
 		values, _ := url.ParseQuery(form + "&namespace=shop")
-		if _, err := act.Of(t.Context(), in, values); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := page.ActionOf(t.Context(), in, values); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", form, err)
 		}
 	}
@@ -119,21 +108,21 @@ func TestActionsAreOfferedByRights(t *testing.T) {
 	hours := workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "office-hours"}
 	for _, c := range []struct {
 		rights rights
-		target act.Offers
-		policy act.Offers
+		target page.Offers
+		policy page.Offers
 	}{
-		{nil, act.Offers{}, act.Offers{}},
+		{nil, page.Offers{}, page.Offers{}},
 		{rights{"create overrides.flyball.dev in namespace shop"},
-			act.Offers{Order: []string{"deployment.apps/web", "namespace/shop", "schedule/office-hours"}},
-			act.Offers{Order: []string{"schedule/office-hours"}}},
-		{rights{"delete overrides.flyball.dev in namespace shop"}, act.Offers{End: []act.InForce{{Verb: "wake", On: "namespace/shop"}}},
-			act.Offers{}},
-		{rights{"patch schedules.flyball.dev in namespace shop"}, act.Offers{}, act.Offers{Pause: "schedule/office-hours"}},
-		{rights{"create freezeexceptions.flyball.dev in namespace shop"}, act.Offers{}, act.Offers{}},
+			page.Offers{Order: []string{"deployment.apps/web", "namespace/shop", "schedule/office-hours"}},
+			page.Offers{Order: []string{"schedule/office-hours"}}},
+		{rights{"delete overrides.flyball.dev in namespace shop"}, page.Offers{End: []page.InForce{{Verb: "wake", On: "namespace/shop"}}},
+			page.Offers{}},
+		{rights{"patch schedules.flyball.dev in namespace shop"}, page.Offers{}, page.Offers{Pause: "schedule/office-hours"}},
+		{rights{"create freezeexceptions.flyball.dev in namespace shop"}, page.Offers{}, page.Offers{}},
 		{rights{"create freezeexceptions.flyball.dev in namespace shop", "except freezeexceptions.flyball.dev in namespace shop"},
-			act.Offers{Except: "deployment.apps/web"}, act.Offers{}},
+			page.Offers{Except: "deployment.apps/web"}, page.Offers{}},
 	} {
-		f := act.Offering{Asker: c.rights, World: w, Now: night}
+		f := page.Offering{Asker: c.rights, World: w, Now: night}
 		got, err := f.OfTarget(t.Context(), target, story)
 		if err != nil || !slices.Equal(got.Order, c.target.Order) || !slices.Equal(got.End, c.target.End) ||
 			got.Except != c.target.Except || got.FromCluster || !slices.Equal(got.Denying, []string{"ChangeFreeze/shop/holiday"}) ||
@@ -170,7 +159,7 @@ func TestExceptionsAreOfferedForTheDenyingFreezes(t *testing.T) {
 	inCluster := rights{"create clusterfreezeexceptions.flyball.dev in all namespaces",
 		"except clusterfreezeexceptions.flyball.dev in all namespaces"}
 	for want, r := range map[string]rights{"": inNamespace, "statefulset.apps/queue": inCluster} {
-		got, err := act.Offering{Asker: r, World: w, Now: night}.OfTarget(t.Context(), target, story)
+		got, err := page.Offering{Asker: r, World: w, Now: night}.OfTarget(t.Context(), target, story)
 		if err != nil || got.Except != want || !got.FromCluster || !slices.Equal(got.Denying, []string{"ClusterChangeFreeze/year-end"}) {
 			t.Errorf("%v: %+v, %v", r, got, err)
 		}
