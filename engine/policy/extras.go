@@ -24,6 +24,8 @@ type Extras struct {
 	// the policy no longer wants it, and loses its owner reference.
 	Template   *Template
 	LeavesMade bool
+	// HoldsOwners is true if, while a target sleeps, the objects of GitOps tools that apply the target are held.
+	HoldsOwners bool
 	// Override is the order of a person about the targets.
 	Override *pipeline.Override
 	// Bounds are the limits within which the policy yields to orders. Nil: the policy never yields.

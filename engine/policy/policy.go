@@ -84,8 +84,6 @@ type Policy struct {
 	Down, Up Limit
 	// Order is the order in which targets wake; nil: all at once.
 	Order *Order
-	// HoldsOwners is true if, while a target sleeps, the objects of GitOps tools that apply the target are held.
-	HoldsOwners bool
 	// SetAnnotations lists the annotation keys that the policy may set on targets.
 	SetAnnotations []string
 	// Extras are the parts that only some kinds of policies have.

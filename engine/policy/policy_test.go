@@ -102,10 +102,10 @@ func TestMayHold(t *testing.T) {
 		namespace string
 		want      bool
 	}{
-		{policy.Policy{HoldsOwners: true}, "argocd", true},
+		{policy.Policy{Extras: policy.Extras{HoldsOwners: true}}, "argocd", true},
 		{policy.Policy{}, "argocd", false},
-		{policy.Policy{HoldsOwners: true, ID: workload.Policy{Namespace: "shop"}}, "shop", true},
-		{policy.Policy{HoldsOwners: true, ID: workload.Policy{Namespace: "shop"}}, "argocd", false},
+		{policy.Policy{Extras: policy.Extras{HoldsOwners: true}, ID: workload.Policy{Namespace: "shop"}}, "shop", true},
+		{policy.Policy{Extras: policy.Extras{HoldsOwners: true}, ID: workload.Policy{Namespace: "shop"}}, "argocd", false},
 		{policy.Policy{ID: workload.Policy{Namespace: "shop"}}, "shop", false},
 	} {
 		if got := tc.policy.MayHold(tc.namespace); got != tc.want {

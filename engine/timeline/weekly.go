@@ -8,19 +8,19 @@ import (
 )
 
 // weekSpan is one range of the week, in seconds after Monday midnight. to may be in the next week.
-type weekSpan struct{ from, to int64 }
+type weekSpan struct{ from, to int32 }
 
 // weekly is a pattern that repeats every week. It has the times of the week at which the state changes.
 type weekly struct {
 	spans       []weekSpan
-	transitions []int64 // ascending, in [0, a week); the state toggles at each
+	transitions []int32 // ascending, in [0, a week); the state toggles at each
 	first       bool    // the state before the first transition; it is also the state after the last transition
 	label       string
 }
 
 // newWeekly merges the spans. Spans that touch or overlap have no transition between them, even around the end of the week.
 func newWeekly(label string, spans []weekSpan) *weekly {
-	w := &weekly{spans: spans, label: label}
+	w := &weekly{spans: slices.Clone(spans), label: label} // without spare room, because thousands of policies have weeks
 	var parts []weekSpan
 	for _, s := range spans {
 		if s.to <= weekSeconds {
@@ -29,6 +29,7 @@ func newWeekly(label string, spans []weekSpan) *weekly {
 		}
 		parts = append(parts, weekSpan{s.from, weekSeconds}, weekSpan{0, s.to - weekSeconds})
 	}
+	w.transitions = make([]int32, 0, 2*len(parts))
 	slices.SortFunc(parts, func(a, b weekSpan) int { return cmp.Compare(a.from, b.from) })
 	for _, p := range parts {
 		last := len(w.transitions) - 1
@@ -72,13 +73,13 @@ func (w *weekly) look(reading int64, d direction) (bool, int64) {
 	case len(w.transitions) == 0:
 		return on, d.farthest()
 	case d == forward && next == len(w.transitions):
-		return on, monday + weekSeconds + w.transitions[0]
+		return on, monday + weekSeconds + int64(w.transitions[0])
 	case d == forward:
-		return on, monday + w.transitions[next]
+		return on, monday + int64(w.transitions[next])
 	case next == 0:
-		return on, monday - weekSeconds + w.transitions[len(w.transitions)-1]
+		return on, monday - weekSeconds + int64(w.transitions[len(w.transitions)-1])
 	default:
-		return on, monday + w.transitions[next-1]
+		return on, monday + int64(w.transitions[next-1])
 	}
 }
 
@@ -87,7 +88,7 @@ func (w *weekly) look(reading int64, d direction) (bool, int64) {
 func (w *weekly) locate(reading int64) (monday int64, on bool, next int) {
 	const firstMonday = 4 * daySeconds // 1970-01-05
 	offset := recur.FloorMod(reading-firstMonday, weekSeconds)
-	for next < len(w.transitions) && w.transitions[next] <= offset {
+	for next < len(w.transitions) && int64(w.transitions[next]) <= offset {
 		next++
 	}
 	return reading - offset, w.first != (next%2 == 1), next

@@ -85,7 +85,7 @@ func (s window) parseDays(path *field.Path) (string, builder, field.ErrorList) {
 	var spans []weekSpan
 	for day, on := range weekdays {
 		if start := int64(day)*daySeconds + from; on {
-			spans = append(spans, weekSpan{start, start + length})
+			spans = append(spans, weekSpan{int32(start), int32(start + length)})
 		}
 	}
 	return text, func(loc *time.Location, label string) node {

@@ -113,7 +113,7 @@ func (s *schedule) byUse(f *pipeline.Frame) error {
 	case workload.ClassAwake:
 		in.Class, in.Enforce, f.Done = workload.ClassAwake, false, true
 	default:
-		*in = workload.Intent{By: s.id, Class: workload.ClassKeep, Priority: in.Priority, Yields: true}
+		*in = workload.Intent{By: s.bounds.By, Class: workload.ClassKeep, Priority: in.Priority, Yields: true}
 		f.Done = true
 	}
 	return nil

@@ -67,7 +67,7 @@ func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorLi
 		}
 		return broken, errs
 	}
-	s := &schedule{id: id, rules: rules, times: asleep, zone: zone, idle: idle}
+	s := &schedule{rules: rules, times: asleep, zone: zone, idle: idle}
 	s.grace, _ = timeline.ParseDurationOrZero(string(rules.GracePeriod)) // validate reports unreadable durations
 	if rules.Age != nil {
 		s.asleepAfter, _ = timeline.ParseDuration(string(rules.Age.AsleepAfter))
@@ -83,21 +83,19 @@ func compile(id workload.Policy, selector *selector.Selector, errs field.ErrorLi
 		Down:           limit(rules.DownscaleRateLimit),
 		Up:             limit(rules.UpscaleRateLimit),
 		Order:          order,
-		HoldsOwners:    rules.HoldOwner,
 		SetAnnotations: annotationKeys(rules.AsleepAs),
-		Extras:         policy.Extras{Bounds: &s.bounds, Idle: idle},
+		Extras:         policy.Extras{Bounds: &s.bounds, Idle: idle, HoldsOwners: rules.HoldOwner},
 	}, nil
 }
 
 type schedule struct {
-	id workload.Policy
 	// rules are those of the object, which nothing changes.
 	rules *v1alpha1.ScheduleRules
 	times sleepTimes
 	// claims are the last results of times.
 	claims timeline.Kept[claimed]
 	zone   *time.Location
-	// bounds are the limits within which the schedule yields to Overrides.
+	// bounds are the limits within which the schedule yields to Overrides, with the schedule's name.
 	bounds pipeline.Bounds
 	// asleepAfter is the age from which a target sleeps. grace is the age until which a target is not changed. Zero: no
 	// such age.
@@ -124,7 +122,7 @@ func (s *schedule) suspended(f *pipeline.Frame) error {
 		return nil
 	}
 	f.Sayf("spec.suspend is true: everything stays as it is")
-	f.Decision.Intents = append(f.Decision.Intents, workload.Intent{By: s.id, Class: workload.ClassKeep})
+	f.Decision.Intents = append(f.Decision.Intents, workload.Intent{By: s.bounds.By, Class: workload.ClassKeep})
 	f.Done = true
 	return nil
 }
@@ -176,7 +174,7 @@ func (s *schedule) window(f *pipeline.Frame) error {
 		s.keepAsleep(f)
 		return nil
 	}
-	in := workload.Intent{By: s.id, Class: workload.ClassAwake, Priority: s.rules.Priority, Since: st.Since}
+	in := workload.Intent{By: s.bounds.By, Class: workload.ClassAwake, Priority: s.rules.Priority, Since: st.Since}
 	if st.Active {
 		in.Class = workload.ClassSleep
 		in.Enforce = s.rules.OnManualChange == v1alpha1.ManualEnforce
@@ -221,7 +219,7 @@ func (s *schedule) isGraced(f *pipeline.Frame) bool {
 func (s *schedule) keepAsleep(f *pipeline.Frame) {
 	f.Done = true
 	if s.times.firings != nil {
-		f.Decision.Intents = append(f.Decision.Intents, workload.Intent{By: s.id, Class: workload.ClassKeep})
+		f.Decision.Intents = append(f.Decision.Intents, workload.Intent{By: s.bounds.By, Class: workload.ClassKeep})
 	}
 }
 
