@@ -110,11 +110,14 @@ func compile(spec v1alpha1.TargetSelector, scope Scope, at *field.Path) (*Select
 	s.labels, errs = selector(spec.Selector, at.Child("selector"), errs)
 	if s.exclude = excluded; spec.Exclude != nil {
 		s.exclude, errs = selector(spec.Exclude, at.Child("exclude"), errs)
+		if s.exclude != nil && sameLabels(s.exclude, excluded) {
+			s.exclude = excluded
+		}
 	}
 	return s, errs
 }
 
-// excluded is the default of exclude. All policies share it, because a copy in each would take memory.
+// excluded is the default of exclude. All policies with it share it, because a copy in each would take memory.
 var excluded = labels.SelectorFromSet(labels.Set{v1alpha1.LabelExclude: "true"})
 
 func listed(list []string, excluded bool, at *field.Path, errs field.ErrorList) (names, field.ErrorList) {
