@@ -13,7 +13,7 @@ import (
 
 // onlyOnce are the words that once named types of several meanings. Each names at most one type of the engine, so that a reader knows it
 // without its package.
-var onlyOnce = []string{"Keeper", "Kind", "Loop", "Members", "Objects", "Request", "State"}
+var onlyOnce = []string{"Keeper", "Kind", "Loop", "Members", "Objects", "Owner", "Request", "State"}
 
 // retired are words of which the glossary has another: autoscaler for governor, and for the others the thing itself.
 var retired = regexp.MustCompile(`(?i)governor|foreseer|unseen|stakes`)

@@ -28,7 +28,7 @@ func NewOwners(opts Options) *Owners {
 // OwnerOf returns the controlling owner of an object; nil: none. known reports whether the object was found with the
 // given UID; an empty UID means any. ever reports whether a later call may find the object; false: its kind cannot be
 // watched now. Watches started by the call end with the context.
-func (o *Owners) OwnerOf(ctx context.Context, ref workload.Ref, uid string) (owner *workload.Owner, known, ever bool) {
+func (o *Owners) OwnerOf(ctx context.Context, ref workload.Ref, uid string) (owner *workload.OwnerReference, known, ever bool) {
 	if ref.Group == "" && (ref.Kind == "Node" || ref.Kind == "Pod") {
 		return nil, true, true // do not watch all nodes or pods because an owner reference names a node or a pod
 	}

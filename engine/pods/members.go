@@ -21,7 +21,7 @@ import (
 // Cluster has facts about the cluster besides pods and nodes.
 type Cluster interface {
 	// OwnerOf returns the controlling owner of an object of a kind watched elsewhere; watched is false for other kinds.
-	OwnerOf(ref workload.Ref) (owner *workload.Owner, watched bool)
+	OwnerOf(ref workload.Ref) (owner *workload.OwnerReference, watched bool)
 	// Ends reports whether the owners of a kind's objects do not matter.
 	Ends(kind schema.GroupKind) bool
 	// Resource returns the resource of a kind that may be listed and watched; false: not served or forbidden.

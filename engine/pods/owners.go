@@ -12,7 +12,7 @@ import (
 )
 
 // ownerOf returns the owner of an object that owns pods. The caller holds the lock.
-func (m *Members) ownerOf(ref workload.Ref) *workload.Owner {
+func (m *Members) ownerOf(ref workload.Ref) *workload.OwnerReference {
 	if ref.Group == "" && ref.Kind == "Pod" || m.ends(ref.GroupKind) {
 		return nil
 	}
@@ -20,7 +20,7 @@ func (m *Members) ownerOf(ref workload.Ref) *workload.Owner {
 	if watched {
 		return owner
 	}
-	if obj := m.lookInto(m.need, &workload.Owner{GroupKind: ref.GroupKind}).get(ref.Namespace, ref.Name); obj != nil {
+	if obj := m.lookInto(m.need, &workload.OwnerReference{GroupKind: ref.GroupKind}).get(ref.Namespace, ref.Name); obj != nil {
 		return obj.Owner
 	}
 	return nil
@@ -36,7 +36,7 @@ func (m *Members) ends(gk schema.GroupKind) bool {
 
 // lookInto starts the watch of an owner's kind, unless the kind is watched elsewhere, and returns the state of the
 // kind. The caller holds the lock.
-func (m *Members) lookInto(ctx context.Context, owner *workload.Owner) ownerKind {
+func (m *Members) lookInto(ctx context.Context, owner *workload.OwnerReference) ownerKind {
 	if owner == nil || ctx == nil || m.ends(owner.GroupKind) {
 		return ownerKind{}
 	}

@@ -324,14 +324,14 @@ type ownerTable struct {
 }
 
 // controller returns the owner reference with controller: true; nil: none.
-func (t *ownerTable) controller(refs rawjson.Value) *workload.Owner {
-	var owner *workload.Owner
+func (t *ownerTable) controller(refs rawjson.Value) *workload.OwnerReference {
+	var owner *workload.OwnerReference
 	refs.ForEach(func(_, ref rawjson.Value) bool {
 		gv, err := schema.ParseGroupVersion(ref.Get("apiVersion").Str)
 		if ref.Get("controller").Type != rawjson.True || err != nil {
 			return true
 		}
-		owner = t.shared.get(workload.Owner{GroupKind: schema.GroupKind{
+		owner = t.shared.get(workload.OwnerReference{GroupKind: schema.GroupKind{
 			Group: t.interner.String(gv.Group), Kind: t.interner.String(ref.Get("kind").Str)}, Name: ref.Get("name").Str, UID: ref.Get("uid").Str})
 		return false
 	})

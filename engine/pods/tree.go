@@ -14,16 +14,18 @@ import (
 // shared keeps one copy of each owner. Pods of an owner mostly arrive together, so only the latest owners are kept.
 type shared struct {
 	mu          sync.Mutex
-	young, aged map[workload.Owner]*workload.Owner
+	young, aged map[workload.OwnerReference]*workload.OwnerReference
 }
 
 // sharedAtMost is the number of owners after which older owners are dropped. Objects that refer to a dropped owner keep
 // it.
 const sharedAtMost = 4096
 
-func newShared() *shared { return &shared{young: map[workload.Owner]*workload.Owner{}} }
+func newShared() *shared {
+	return &shared{young: map[workload.OwnerReference]*workload.OwnerReference{}}
+}
 
-func (s *shared) get(o workload.Owner) *workload.Owner {
+func (s *shared) get(o workload.OwnerReference) *workload.OwnerReference {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known := s.young[o]; known != nil {
@@ -35,7 +37,7 @@ func (s *shared) get(o workload.Owner) *workload.Owner {
 		known = &o
 	}
 	if len(s.young) >= sharedAtMost {
-		s.aged, s.young = s.young, map[workload.Owner]*workload.Owner{}
+		s.aged, s.young = s.young, map[workload.OwnerReference]*workload.OwnerReference{}
 	}
 	s.young[*known] = known
 	return known
@@ -55,14 +57,14 @@ type branch struct {
 type tree struct {
 	branches map[workload.Ref]*branch
 	// ownerOf returns the controlling owner of an object that owns pods; nil: none or unknown.
-	ownerOf func(workload.Ref) *workload.Owner
+	ownerOf func(workload.Ref) *workload.OwnerReference
 }
 
-func newTree(ownerOf func(workload.Ref) *workload.Owner) *tree {
+func newTree(ownerOf func(workload.Ref) *workload.OwnerReference) *tree {
 	return &tree{branches: map[workload.Ref]*branch{}, ownerOf: ownerOf}
 }
 
-func refOf(owner *workload.Owner, namespace string) workload.Ref {
+func refOf(owner *workload.OwnerReference, namespace string) workload.Ref {
 	return workload.Ref{GroupKind: owner.GroupKind, Namespace: namespace, Name: owner.Name}
 }
 

@@ -92,7 +92,7 @@ func ref(kind, name string) workload.Ref {
 }
 
 func owned(name string, owner workload.Ref) *workload.Object {
-	return &workload.Object{Namespace: "shop", Name: name, Owner: &workload.Owner{GroupKind: owner.GroupKind, Name: owner.Name}}
+	return &workload.Object{Namespace: "shop", Name: name, Owner: &workload.OwnerReference{GroupKind: owner.GroupKind, Name: owner.Name}}
 }
 
 func names(t *tree, r workload.Ref) []string {
@@ -106,8 +106,8 @@ func names(t *tree, r workload.Ref) []string {
 // Pods belong to indirect owners, also if these become known later than the pods.
 func TestOwnersOfAnyDepth(t *testing.T) {
 	app, web, old, new := ref("App", "a"), ref("Deployment", "web"), ref("ReplicaSet", "old"), ref("ReplicaSet", "new")
-	owners := map[workload.Ref]*workload.Owner{old: {GroupKind: web.GroupKind, Name: "web"}}
-	tr := newTree(func(r workload.Ref) *workload.Owner { return owners[r] })
+	owners := map[workload.Ref]*workload.OwnerReference{old: {GroupKind: web.GroupKind, Name: "web"}}
+	tr := newTree(func(r workload.Ref) *workload.OwnerReference { return owners[r] })
 	at := time.Unix(100, 0)
 	p1, p2 := owned("p1", old), owned("p2", new)
 	tr.add(p1, at)
@@ -115,8 +115,8 @@ func TestOwnersOfAnyDepth(t *testing.T) {
 	if diff := cmp.Diff([]string{"p1"}, names(tr, web)); diff != "" {
 		t.Error(diff)
 	}
-	owners[new] = &workload.Owner{GroupKind: web.GroupKind, Name: "web"}
-	owners[web] = &workload.Owner{GroupKind: app.GroupKind, Name: "a"}
+	owners[new] = &workload.OwnerReference{GroupKind: web.GroupKind, Name: "web"}
+	owners[web] = &workload.OwnerReference{GroupKind: app.GroupKind, Name: "a"}
 	tr.relink(new)
 	if diff := cmp.Diff([]string{"p1", "p2"}, names(tr, app)); diff != "" {
 		t.Error(diff)
@@ -139,8 +139,8 @@ func TestOwnersOfAnyDepth(t *testing.T) {
 // Circular ownership does no harm.
 func TestCircularOwnersDoNoHarm(t *testing.T) {
 	a, b := ref("A", "a"), ref("B", "b")
-	owners := map[workload.Ref]*workload.Owner{a: {GroupKind: b.GroupKind, Name: "b"}, b: {GroupKind: a.GroupKind, Name: "a"}}
-	tr := newTree(func(r workload.Ref) *workload.Owner { return owners[r] })
+	owners := map[workload.Ref]*workload.OwnerReference{a: {GroupKind: b.GroupKind, Name: "b"}, b: {GroupKind: a.GroupKind, Name: "a"}}
+	tr := newTree(func(r workload.Ref) *workload.OwnerReference { return owners[r] })
 	p := owned("p", a)
 	tr.add(p, time.Now())
 	tr.relink(a)
@@ -156,11 +156,11 @@ func TestCircularOwnersDoNoHarm(t *testing.T) {
 
 func TestOwnersAreShared(t *testing.T) {
 	s := newShared()
-	first := s.get(workload.Owner{Name: "a"})
+	first := s.get(workload.OwnerReference{Name: "a"})
 	for i := range 3 * sharedAtMost / 2 {
-		s.get(workload.Owner{Name: fmt.Sprint(i)})
+		s.get(workload.OwnerReference{Name: fmt.Sprint(i)})
 	}
-	if s.get(workload.Owner{Name: "a"}) != first {
+	if s.get(workload.OwnerReference{Name: "a"}) != first {
 		t.Error("an owner that was asked for a generation ago has two copies")
 	}
 	if n := len(s.young) + len(s.aged); n > 2*sharedAtMost {

@@ -183,7 +183,7 @@ func TestVisibleChanges(t *testing.T) {
 	template := &policy.Template{Labels: []string{"a"}, Annotations: []string{"n"}}
 	opaque := &policy.Template{Opaque: true}
 	base := workload.Object{UID: "u", ResourceVersion: "1", Generation: 3, Labels: workload.NewPairs(map[string]string{"a": "1", "b": "2"}),
-		Annotations: workload.NewPairs(map[string]string{"n": "1"}), Owner: &workload.Owner{Name: "peaks"}}
+		Annotations: workload.NewPairs(map[string]string{"n": "1"}), Owner: &workload.OwnerReference{Name: "peaks"}}
 	tests := []struct {
 		reason   string
 		template *policy.Template

@@ -8,8 +8,8 @@ import (
 const (
 	// Patience is the time after which work counts as slow. Most work takes milliseconds.
 	Patience = 250 * time.Millisecond
-	// heldUp is the maximum number of slow pieces of work.
-	heldUp = 256
+	// maxSlow is the maximum number of slow pieces of work.
+	maxSlow = 256
 )
 
 // Crew runs work: a limited number at once, with extra places for slow work. An unanswered request does not
@@ -23,7 +23,7 @@ type Crew struct {
 
 // NewCrew returns a Crew that does n pieces of work at once.
 func NewCrew(n int) *Crew {
-	return &Crew{places: make(chan struct{}, n), spare: make(chan struct{}, heldUp)}
+	return &Crew{places: make(chan struct{}, n), spare: make(chan struct{}, maxSlow)}
 }
 
 // Do runs a piece of work. It returns once the work has begun.

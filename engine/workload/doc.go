@@ -114,8 +114,8 @@ func (p Pairs) Get(key string) string { v, _ := p.Lookup(key); return v }
 // Has reports whether the key exists.
 func (p Pairs) Has(key string) bool { _, ok := p.Lookup(key); return ok }
 
-// Owner is an object's controlling owner reference.
-type Owner struct {
+// OwnerReference is an object's controlling owner reference.
+type OwnerReference struct {
 	schema.GroupKind
 	Name string
 	// UID is the owner's UID; empty if the projection does not keep it.
@@ -137,7 +137,7 @@ type Object struct {
 	// Annotations has only the keys of the projection.
 	Annotations Pairs
 	// Owner is the controlling owner; nil: none.
-	Owner *Owner
+	Owner *OwnerReference
 	// Fields are the values read by the adapter, in the order of its projection. Values at ledger pointers that the
 	// adapter does not write (any more) follow, so an original is restored even after an edit of the adapter.
 	Fields []Field

@@ -133,15 +133,15 @@ func (r *MetadataReading) pairs(raw []byte) Pairs {
 }
 
 // controller returns the owner reference with controller: true; nil: none.
-func (r *MetadataReading) controller(raw []byte) *Owner {
-	var owner *Owner
+func (r *MetadataReading) controller(raw []byte) *OwnerReference {
+	var owner *OwnerReference
 	in := r.metadata.interner
 	rawjson.ParseBytes(raw).ForEach(func(_, ref rawjson.Value) bool {
 		gv, err := schema.ParseGroupVersion(ref.Get("apiVersion").Str)
 		if ref.Get("controller").Type != rawjson.True || err != nil {
 			return true
 		}
-		owner = &Owner{GroupKind: schema.GroupKind{Group: in.String(gv.Group), Kind: in.String(ref.Get("kind").Str)},
+		owner = &OwnerReference{GroupKind: schema.GroupKind{Group: in.String(gv.Group), Kind: in.String(ref.Get("kind").Str)},
 			Name: in.String(ref.Get("name").Str)}
 		return false
 	})

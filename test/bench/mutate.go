@@ -246,8 +246,8 @@ func (s *stage) newPods(ctx context.Context) (*create.Handler, error) {
 // replicaSets implements the interface Cluster of package pods, with ReplicaSets only.
 type replicaSets struct{}
 
-func (replicaSets) OwnerOf(workload.Ref) (*workload.Owner, bool) { return nil, false }
-func (replicaSets) Ends(schema.GroupKind) bool                   { return false }
+func (replicaSets) OwnerOf(workload.Ref) (*workload.OwnerReference, bool) { return nil, false }
+func (replicaSets) Ends(schema.GroupKind) bool                            { return false }
 func (replicaSets) Resource(_ context.Context, gk schema.GroupKind) (schema.GroupVersionResource, bool, error) {
 	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}, gk.Kind == "ReplicaSet", nil
 }

@@ -56,12 +56,12 @@ func (b *bench) keepingPods(ctx context.Context) error {
 type podCluster struct{}
 
 // OwnerOf implements members.Cluster.
-func (podCluster) OwnerOf(ref workload.Ref) (owner *workload.Owner, watched bool) {
+func (podCluster) OwnerOf(ref workload.Ref) (owner *workload.OwnerReference, watched bool) {
 	if ref.Kind != "ReplicaSet" || ref.Name == "" {
 		return nil, true
 	}
-	return &workload.Owner{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Name: ref.Name[:strings.LastIndex(ref.Name, "-")]},
-		true
+	return &workload.OwnerReference{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"},
+		Name: ref.Name[:strings.LastIndex(ref.Name, "-")]}, true
 }
 
 // Ends implements members.Cluster.

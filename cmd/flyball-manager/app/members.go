@@ -47,7 +47,7 @@ type owners struct {
 }
 
 // OwnerOf implements pods.Cluster. Kinds in use have a watch already.
-func (o owners) OwnerOf(ref workload.Ref) (owner *workload.Owner, watched bool) {
+func (o owners) OwnerOf(ref workload.Ref) (owner *workload.OwnerReference, watched bool) {
 	k := o.world.Snapshot().InUse(ref.GroupKind)
 	if k == nil {
 		return nil, false

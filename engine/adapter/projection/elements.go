@@ -82,8 +82,8 @@ func (x *ElementIndex) find(e *workload.Entry, list int) Location {
 	return Location{Kind: Unclear}
 }
 
-// heldValue is a value in a list.
-type heldValue struct {
+// listValue is a value in a list.
+type listValue struct {
 	list  int
 	value string
 }
@@ -101,15 +101,15 @@ func (x *ElementIndex) forget(at []Location, lists []int) {
 			found[at[i].Index] = true
 		}
 	}
-	held := map[heldValue]bool{}
+	held := map[listValue]bool{}
 	for k := range x.obj.Elements {
 		if e := &x.obj.Elements[k]; !found[k] {
-			held[heldValue{x.lists[e.Part], comparableText(e.Raw)}] = true
+			held[listValue{x.lists[e.Part], comparableText(e.Raw)}] = true
 		}
 	}
 	for i := range at {
 		e := &x.obj.Ledger[i]
-		mayBeThere := held[heldValue{lists[i], comparableText(e.Set)}] || e.Prior != "" && held[heldValue{lists[i], comparableText(e.Prior)}]
+		mayBeThere := held[listValue{lists[i], comparableText(e.Set)}] || e.Prior != "" && held[listValue{lists[i], comparableText(e.Prior)}]
 		if at[i].Kind == Unclear && !mayBeThere {
 			at[i] = Location{Kind: Nowhere}
 		}

@@ -67,9 +67,9 @@ func (c *Callers) Admit(req *http.Request) (*authenticationv1.UserInfo, error) {
 	return caller, nil
 }
 
-// Holds reports whether a caller has a right. An error is that of the API server.
-func (c *Callers) Holds(ctx context.Context, caller *authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) (bool, error) {
-	held, err := rights.Holds(ctx, c.rights, *caller, what)
+// May reports whether a caller has a right. An error is that of the API server.
+func (c *Callers) May(ctx context.Context, caller *authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) (bool, error) {
+	held, err := rights.May(ctx, c.rights, *caller, what)
 	if err != nil {
 		return false, fmt.Errorf("ask the API server whether user %q may %s %s: %w", caller.Username, what.Verb, what.Resource, err)
 	}
@@ -79,7 +79,7 @@ func (c *Callers) Holds(ctx context.Context, caller *authenticationv1.UserInfo, 
 // Need returns an error if a caller lacks a right. The words describe the right.
 func (c *Callers) Need(ctx context.Context, caller *authenticationv1.UserInfo, what authorizationv1.ResourceAttributes,
 	words string) error {
-	held, err := c.Holds(ctx, caller, what)
+	held, err := c.May(ctx, caller, what)
 	if err == nil && !held {
 		err = review.Faultf(http.StatusForbidden, "user %q may not %s", caller.Username, words)
 	}

@@ -103,7 +103,7 @@ func (v Adapters) authorize(ctx context.Context, req review.Request, group, reso
 	var lacking []string
 	for _, subresource := range subresources {
 		attributes := authorizationv1.ResourceAttributes{Group: group, Resource: resource, Subresource: subresource, Verb: "patch"}
-		allowed, err := Holds(ctx, v.Reviews, req.User, attributes)
+		allowed, err := May(ctx, v.Reviews, req.User, attributes)
 		if err != nil {
 			return err
 		}

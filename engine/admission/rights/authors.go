@@ -154,7 +154,7 @@ func (a *Authors) holdsClaim(ctx context.Context, user authenticationv1.UserInfo
 		c.resource = schema.GroupResource{Group: c.kind.Group, Resource: plural}
 	}
 	for _, attributes := range c.attributes() {
-		if held, err := Holds(ctx, a.Reviews, user, attributes); held || err != nil {
+		if held, err := May(ctx, a.Reviews, user, attributes); held || err != nil {
 			return c, held, err
 		}
 	}

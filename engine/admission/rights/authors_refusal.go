@@ -90,7 +90,7 @@ func (a *Authors) askForAnnotations(ctx context.Context, req review.Request, row
 	if len(errs) == 0 {
 		return nil, nil, nil
 	}
-	held, err := Holds(ctx, a.Reviews, req.User, authorizationv1.ResourceAttributes{
+	held, err := May(ctx, a.Reviews, req.User, authorizationv1.ResourceAttributes{
 		Group: v1alpha1.GroupVersion.Group, Resource: row.Resource, Verb: VerbOverride, Namespace: id.Namespace, Name: id.Name,
 	})
 	switch {

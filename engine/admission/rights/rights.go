@@ -15,8 +15,8 @@ type AccessReviewer interface {
 		error)
 }
 
-// Holds reports whether a user has a right. A review that the API server does not answer is an error.
-func Holds(ctx context.Context, reviews AccessReviewer, user authenticationv1.UserInfo,
+// May reports whether a user has a right. A review that the API server does not answer is an error.
+func May(ctx context.Context, reviews AccessReviewer, user authenticationv1.UserInfo,
 	attributes authorizationv1.ResourceAttributes) (bool, error) {
 	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
 	for k, values := range user.Extra {

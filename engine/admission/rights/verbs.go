@@ -70,7 +70,7 @@ func (v *Verbs) Hold(ctx context.Context, verb string, policy workload.Policy) (
 }
 
 func (v *Verbs) ask(ctx context.Context, verb string, policy workload.Policy) (bool, error) {
-	return Holds(ctx, v.reviews, v.user, authorizationv1.ResourceAttributes{
+	return May(ctx, v.reviews, v.user, authorizationv1.ResourceAttributes{
 		Group: v1alpha1.GroupVersion.Group, Resource: freeze.Resources()[policy.Kind], Verb: verb, Namespace: policy.Namespace, Name: policy.Name,
 	})
 }

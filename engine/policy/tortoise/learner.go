@@ -243,13 +243,13 @@ func (m *learner) spec(seen policy.Seen) tune.Spec {
 	}
 	if m.horizontal(seen) {
 		least, greatest := ownBounds(seen.Autoscaler, seen.Replicas)
-		spec.Owner = tune.Owner{Request: m.Own[m.Scaled].CPU, Target: utilisationOf(seen.Autoscaler, m.Scaled), Min: least}
+		spec.Owner = tune.OwnerSetting{Request: m.Own[m.Scaled].CPU, Target: utilisationOf(seen.Autoscaler, m.Scaled), Min: least}
 		spec.Bounds.Min, spec.Bounds.Max, spec.Bounds.PreferredMax = r.replicaBounds(least, greatest)
 	} else {
 		n := max(seen.Replicas, 1)
 		spec.Bounds.Min, spec.Bounds.Max, spec.Bounds.PreferredMax = n, n, n
 		spec.Fixed = true
-		spec.Owner = tune.Owner{Request: m.Own[m.Scaled].CPU, Min: n}
+		spec.Owner = tune.OwnerSetting{Request: m.Own[m.Scaled].CPU, Min: n}
 	}
 	spec.Vertical, spec.Zone, spec.Daily = r.source.Vertical, r.zone, r.daily
 	spec.Limits = map[string]tune.Limits{}

@@ -15,7 +15,7 @@ import (
 // Enter implements Gate. The obstacle queues the target for its turn.
 func (o *Obstacle) Enter(_ context.Context, w *Write) *Wait {
 	if why, failed, ok := o.ask(w.Ref, w.sum); !ok {
-		return heldUp(why, failed)
+		return obstructed(why, failed)
 	}
 	return nil
 }
@@ -40,7 +40,7 @@ func (o *Obstacle) Leave(w *Write, end End) *Wait {
 		o.Log.Error(end.Err, "Failed to write a target; further failures for the same reason are not logged", "target", w.Ref.String(),
 			"policy", w.Verdict.Result.By.String(), "reason", reason)
 	}
-	return heldUp(answer, counted)
+	return obstructed(answer, counted)
 }
 
 // Withdraw implements Gate.
@@ -49,8 +49,8 @@ func (o *Obstacle) Withdraw(ref workload.Ref) { o.drop(ref) }
 // Forget implements Gate.
 func (o *Obstacle) Forget(ref workload.Ref) { o.drop(ref) }
 
-// heldUp returns the Wait of a target that waits for an obstacle.
-func heldUp(why string, failed bool) *Wait {
+// obstructed returns the Wait of a target that waits for an obstacle.
+func obstructed(why string, failed bool) *Wait {
 	if failed {
 		return &Wait{Outcome: status.Outcome{Failure: why}, Err: ErrQueued}
 	}

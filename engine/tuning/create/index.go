@@ -35,7 +35,7 @@ import (
 type Owners interface {
 	// OwnerOf returns the controlling owner of an object; nil: none. known reports whether the object was found with the
 	// given UID; an empty UID means any. ever reports whether a later call may find the object.
-	OwnerOf(ctx context.Context, ref workload.Ref, uid string) (owner *workload.Owner, known, ever bool)
+	OwnerOf(ctx context.Context, ref workload.Ref, uid string) (owner *workload.OwnerReference, known, ever bool)
 }
 
 const (
@@ -237,7 +237,7 @@ func (x *Index) Room(namespace string) podsize.Room {
 
 // ownerOf returns the owner of an object. It waits a moment for a recently created object: its pods come as soon as its
 // controller sees it.
-func (x *Index) ownerOf(ctx, running context.Context, ref workload.Ref, uid string) (owner *workload.Owner, known bool) {
+func (x *Index) ownerOf(ctx, running context.Context, ref workload.Ref, uid string) (owner *workload.OwnerReference, known bool) {
 	owner, known, ever := x.opts.Owners.OwnerOf(running, ref, uid)
 	if known || !ever {
 		return owner, known

@@ -29,11 +29,11 @@ func (s told) Release()        {}
 // owners knows owners by name from some instant on. All of them have the UID "rs". Owners of the kind Never
 // are never known.
 type owners struct {
-	of   map[string]*workload.Owner
+	of   map[string]*workload.OwnerReference
 	from time.Time
 }
 
-func (o owners) OwnerOf(_ context.Context, ref workload.Ref, uid string) (owner *workload.Owner, known, ever bool) {
+func (o owners) OwnerOf(_ context.Context, ref workload.Ref, uid string) (owner *workload.OwnerReference, known, ever bool) {
 	if ref.Kind == "Never" {
 		return nil, false, false
 	}
@@ -83,7 +83,7 @@ func policies(t *testing.T) *world.World {
 func TestRequestsForNewPods(t *testing.T) {
 	want := podsize.NewPod{Policy: "Tortoise/shop/Auto", GoMemLimit: true,
 		Containers: []podsize.NewContainer{{Name: "main", CPU: 250, Memory: 64 << 20}, {Name: "side"}}}
-	chain := map[string]*workload.Owner{
+	chain := map[string]*workload.OwnerReference{
 		"web-1": {GroupKind: deployment, Name: "web"}, "web-2": {GroupKind: deployment, Name: "web", UID: "d"},
 		"web-0": {GroupKind: deployment, Name: "web", UID: "before"}, "lone": nil,
 		"round": {GroupKind: schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, Name: "round"},

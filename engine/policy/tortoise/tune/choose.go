@@ -26,7 +26,7 @@ const (
 func (spec Spec) ownerAim(now Setting) simulation.Aim {
 	own := spec.Owner
 	if own.Request == 0 {
-		own = Owner{Request: now.Requests[spec.Scaled].CPU, Target: now.Utilisation, Min: now.Min}
+		own = OwnerSetting{Request: now.Requests[spec.Scaled].CPU, Target: now.Utilisation, Min: now.Min}
 	}
 	if own.Target == 0 && !spec.Fixed {
 		own.Target = unknownTarget

@@ -36,7 +36,7 @@ type Spec struct {
 	Bounds  simulation.Bounds
 	Guard   Guard
 	// Owner is the owner's setting. If it has no request, the first seen setting is used.
-	Owner Owner
+	Owner OwnerSetting
 	// Scaled is the container whose CPU is Horizontal. The CPU of all other containers, and all memory, is Vertical.
 	Scaled string
 	// Limits has the limits of each container by name.
@@ -56,9 +56,9 @@ type Spec struct {
 	Daily bool
 }
 
-// Owner is the owner's setting of a target. Request is the request of the scaled container in milli-CPU. Target is the
+// OwnerSetting is the owner's setting of a target. Request is the request of the scaled container in milli-CPU. Target is the
 // target utilisation in percent; 0: none. Min is the minimum.
-type Owner struct {
+type OwnerSetting struct {
 	Request     int64
 	Target, Min int
 }

@@ -39,7 +39,7 @@ func newScene() *scene {
 	s := &scene{Tuner: New(), spec: Defaults(simulation.Profiles["Balanced"], "app"), now: monday, replicas: 5,
 		random: rand.New(rand.NewPCG(1, 2))}
 	s.setting = Setting{Requests: map[string]Requests{"app": {1000, 1 << 30}, "proxy": {100, 128 << 20}}, Min: 3, Max: 50, Utilisation: 70}
-	s.spec.Owner = Owner{Request: 1000, Target: 70, Min: 3}
+	s.spec.Owner = OwnerSetting{Request: 1000, Target: 70, Min: 3}
 	s.demand = func(at time.Time) float64 {
 		return 2500 - 1500*math.Cos(2*math.Pi*float64(at.Hour()*60+at.Minute())/1440)
 	}
