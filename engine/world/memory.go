@@ -72,7 +72,7 @@ var _ decide.Sandbox = (*Memory)(nil)
 // NewMemory returns a world with the objects of plain lists. An error names the unreadable object.
 func NewMemory(in Lists) (*Memory, error) {
 	w := New(in.Scope, AuthorsAsked(true), Settles(in.Settles)) // the API server has checked the authors of these policies
-	w.read.adapter = compileRecent
+	w.read.adapter = Compile
 	m := &Memory{world: w, kinds: map[schema.GroupKind]*memoryKind{}}
 	var failed error
 	w.Update(func(tx *Tx) {
@@ -134,7 +134,7 @@ func (m *Memory) addKinds(w *World, in Lists) error {
 		compiled, keys := w.Snapshot().adapters[schema.ParseGroupResource(a.Name)].Compiled, w.Snapshot().Keys(gk)
 		if compiled == nil || !reflect.DeepEqual(keys, adapter.Keys{}) {
 			var errs field.ErrorList
-			if compiled, errs = compileRecent(a.Name, adapter.Served(a), keys); len(errs) > 0 {
+			if compiled, errs = Compile(a.Name, adapter.Served(a), keys); len(errs) > 0 {
 				return fmt.Errorf("compile the adapter %s: %w", a.Name, errs.ToAggregate())
 			}
 		}

@@ -23,9 +23,9 @@ type compiledSpec struct {
 	adapter *adapter.Adapter
 }
 
-// compileRecent returns the same as adapter.Compile. An adapter with the spec and the keys of the last call with its name is not compiled
-// again.
-func compileRecent(name string, spec v1alpha1.AdapterSpec, keys adapter.Keys) (*adapter.Adapter, field.ErrorList) {
+// Compile returns the same as adapter.Compile, for worlds in memory. An adapter with the spec and the keys of the last call with its name
+// is not compiled again.
+func Compile(name string, spec v1alpha1.AdapterSpec, keys adapter.Keys) (*adapter.Adapter, field.ErrorList) {
 	key := fmt.Sprintf("%s %#v", name, keys)
 	recent.Lock()
 	last := recent.all[key]

@@ -7,13 +7,14 @@ import (
 
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/workload"
+	"flyball.dev/flyball/engine/world"
 )
 
 // Governing returns the kinds whose objects set the replicas of other objects, such as autoscalers.
 func (w *World) Governing() []schema.GroupKind {
 	var all []schema.GroupKind
 	for _, a := range w.Adapters {
-		if compiled, errs := adapter.Compile(a.Name, a.Spec, adapter.Keys{}); len(errs) == 0 && compiled.CanGovern() {
+		if compiled, errs := world.Compile(a.Name, adapter.Served(a), adapter.Keys{}); len(errs) == 0 && compiled.CanGovern() {
 			all = append(all, compiled.GroupKind())
 		}
 	}
