@@ -58,9 +58,14 @@ func WriteTrials(file string, table Trials) error {
 	return os.WriteFile(file, append([]byte(head), text...), 0o644)
 }
 
-// Digest returns a digest of the meaning of an adapter: comments and layout of its file do not count.
+// Digest returns a digest of the meaning of an adapter: comments and layout of its file do not count, nor which items of unable are pauses,
+// because only texts follow from that.
 func Digest(a *v1alpha1.Adapter) (string, error) {
-	text, err := json.Marshal(a.Spec)
+	spec := *a.Spec.DeepCopy()
+	for i := range spec.Unable {
+		spec.Unable[i].Paused = false
+	}
+	text, err := json.Marshal(spec)
 	if err != nil {
 		return "", fmt.Errorf("encode the adapter %s: %w", a.Name, err)
 	}

@@ -228,6 +228,10 @@ type Unable struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=200
 	Because string `json:"because"`
+	// Paused says that the object's controller does not act meanwhile, so that pods do not follow the object. Status and explain repeat it,
+	// whatever policies claim.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
 	// Optional leaves this item out where the live schema lacks one of its fields, as in another version of the kind. Without it, a missing
 	// field makes the adapter not Ready.
 	// +optional
@@ -402,7 +406,7 @@ type AdapterSpec struct {
 	// Unable lists the objects whose size and bounds no policy changes, for example because their operator is paused. The first item whose
 	// predicates hold gives the reason.
 	// +optional
-	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
 	Unable []Unable `json:"unable,omitempty"`
 	// Hold stops the roll-out, or the controller that owns or drives the object.

@@ -87,6 +87,12 @@ func (a *Adapter) SetBy(obj *workload.Object) (size, others []workload.Policy) {
 	return ledger.NewView(a.Spec, obj).SetBy()
 }
 
+// Paused returns the reason why the controller of an object does not act, by the owner's version of the object, or "".
+func (a *Adapter) Paused(obj *workload.Object) string {
+	view := ledger.NewView(a.Spec, obj)
+	return a.Spec.Paused(view.Original)
+}
+
 // AmountFault returns the reason why requests, limits and utilisations of an object cannot be read and written, or "".
 func (a *Adapter) AmountFault(obj *workload.Object) string {
 	return ledger.NewView(a.Spec, obj).AmountFault()

@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"strings"
 	"testing"
 
 	"flyball.dev/flyball/engine/workload"
@@ -65,5 +66,17 @@ func TestPauseAtNightLeavesASleepingObjectAsleep(t *testing.T) {
 	s.settle(t, a, workload.Plan{})
 	if got, want := s.spec(), `{"paused":true,"sets":[{"count":3,"name":"a"}]}`; got != want {
 		t.Errorf("the paused object is %s, want %s", got, want)
+	}
+}
+
+// TestAnObjectThatCannotSleepCanBeSmaller checks that claims of an item limit it to them.
+func TestAnObjectThatCannotSleepCanBeSmaller(t *testing.T) {
+	a := mustCompile(t, strings.Replace(pausableYAML, "- when:", "- claims: [Sleep]\n  when:", 1), Keys{})
+	obj := object(`{"paused":true,"sets":[{"name":"a","count":3}]}`)
+	if got := rendered(t, a, obj, sleep()); got.State != workload.StateUnable || got.Patch != nil {
+		t.Errorf("asleep the state is %s (%s)", got.State, got.Message)
+	}
+	if got := rendered(t, a, obj, size(workload.SizeAtMost, 1)); got.State != workload.StateAsleep || got.Patch == nil {
+		t.Errorf("with one replica the state is %s (%s)", got.State, got.Message)
 	}
 }

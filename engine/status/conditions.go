@@ -200,13 +200,13 @@ func (v *view) ready() (ok bool, reason, message string) {
 	case v.unready != "":
 		return false, "AdapterNotReady", v.unready
 	case v.state.Name == "Suspended":
-		return true, "Suspended", join(v.state.Message, v.progress(), v.falling())
+		return true, "Suspended", join(v.state.Message, v.progress(), v.falling(), v.paused())
 	case pending > 0 || v.listing != "" || t.counts[FallingAsleep] > 0:
-		return true, "Progressing", join(v.progress(), v.falling())
+		return true, "Progressing", join(v.progress(), v.falling(), v.paused())
 	case t.total() == 0 && judges:
 		return true, "AsExpected", v.state.Message
 	default:
-		return true, "AsExpected", v.summary()
+		return true, "AsExpected", join(v.summary(), v.paused())
 	}
 }
 
@@ -242,6 +242,16 @@ func (v *view) falling() string {
 	}
 	return fmt.Sprintf("%d of %s %s falling asleep: %s", n, workload.Count(v.counts.total(), "target"), choose(n == 1, "is", "are"),
 		list(v.counts.falling, ""))
+}
+
+// paused returns the message about targets whose controllers do not act; empty: none.
+func (v *view) paused() string {
+	n := len(v.counts.paused)
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("pods of %s do not follow, because their controllers do not act: %s", workload.Count(n, "target"),
+		list(v.counts.paused, ""))
 }
 
 // summary returns the message about the targets of a policy without unfinished work.

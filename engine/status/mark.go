@@ -62,6 +62,9 @@ func markOf(v *decide.Verdict, o decide.Opinion, out Outcome) TargetResult {
 	if m.State != Overridden {
 		m.Override = ""
 	}
+	if v.Object != nil && slices.Contains([]Mark{Awake, Asleep, FallingAsleep, Set}, m.State) {
+		m.Paused = v.Kind.Adapter.Paused(v.Object)
+	}
 	if o.Policy.Override != nil && (m.State == Overridden || m.State == Failed || m.State == Unable) {
 		m.Applied = Applied{} // the target is not reached
 	}

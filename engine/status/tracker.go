@@ -46,9 +46,9 @@ type TargetResult struct {
 	// Failure is the error. Waiting is the obstacle. Falling is the part of falling asleep that is not done. Contested is
 	// the other writer that resets the value. Conflict is the policy with a different claim of equal rank. Overruled is the
 	// policy with a different claim if a priority decides. Unable is the impossible part of the claim. Override is the
-	// reason why the policy lost. A Tracker keeps only one of Failure, Waiting,
+	// reason why the policy lost. Paused is the reason why the target's controller does not act. A Tracker keeps only one of Failure, Waiting,
 	// Falling, Unable and Override: the text that belongs to State.
-	Failure, Waiting, Falling, Contested, Conflict, Overruled, Unable, Override string
+	Failure, Waiting, Falling, Contested, Conflict, Overruled, Unable, Override, Paused string
 	// Control is the control of a target left alone because of a missing adapter.
 	Control decide.Control
 	// Applied are the values in place.
@@ -265,10 +265,10 @@ func recordUnder(records []record, id workload.Policy) record {
 type counts struct {
 	counts [stateCount]int32
 	// undecided is the number of pending targets not decided yet.
-	undecided                                                                       int32
-	failures, waiting, falling, contested, conflicts, overruled, unable, overridden map[workload.Ref]string
-	applied                                                                         map[workload.Ref]Applied
-	controlled                                                                      map[workload.Ref]decide.Control
+	undecided                                                                               int32
+	failures, waiting, falling, contested, conflicts, overruled, unable, overridden, paused map[workload.Ref]string
+	applied                                                                                 map[workload.Ref]Applied
+	controlled                                                                              map[workload.Ref]decide.Control
 	// delayed is the reason why the policy, being deleted, is not gone yet.
 	delayed string
 }
@@ -278,7 +278,7 @@ func newCounts() *counts {
 		failures: map[workload.Ref]string{}, waiting: map[workload.Ref]string{}, falling: map[workload.Ref]string{},
 		contested: map[workload.Ref]string{},
 		conflicts: map[workload.Ref]string{}, overruled: map[workload.Ref]string{}, unable: map[workload.Ref]string{},
-		overridden: map[workload.Ref]string{},
+		overridden: map[workload.Ref]string{}, paused: map[workload.Ref]string{},
 		applied:    map[workload.Ref]Applied{}, controlled: map[workload.Ref]decide.Control{},
 	}
 }
@@ -289,7 +289,7 @@ func (t *counts) copy() counts {
 	c.failures, c.waiting, c.contested = maps.Clone(t.failures), maps.Clone(t.waiting), maps.Clone(t.contested)
 	c.conflicts, c.overruled, c.unable, c.overridden = maps.Clone(t.conflicts), maps.Clone(t.overruled), maps.Clone(t.unable),
 		maps.Clone(t.overridden)
-	c.falling = maps.Clone(t.falling)
+	c.falling, c.paused = maps.Clone(t.falling), maps.Clone(t.paused)
 	c.controlled = maps.Clone(t.controlled)
 	c.applied = nil
 	return c
@@ -336,6 +336,7 @@ func (t *counts) move(ref workload.Ref, from record, m TargetResult) bool {
 	changed = put(t.contested, ref, m.Contested) || changed
 	changed = put(t.unable, ref, m.Unable) || changed
 	changed = put(t.overridden, ref, m.Override) || changed
+	changed = put(t.paused, ref, m.Paused) || changed
 	changed = put(t.overruled, ref, m.Overruled) || changed
 	changed = put(t.applied, ref, m.Applied) || changed
 	changed = put(t.controlled, ref, m.Control) || changed
@@ -354,6 +355,7 @@ func (t *counts) await(ref workload.Ref, from Mark) {
 	delete(t.falling, ref)
 	delete(t.unable, ref)
 	delete(t.overridden, ref)
+	delete(t.paused, ref)
 }
 
 // put sets the message of a target; the zero value removes it.

@@ -218,6 +218,9 @@ func (t *Teller) Of(ctx context.Context, target source.Target, o Input) (*Explan
 	}
 	e.policies(memory, &v, &story)
 	e.decided(&v)
+	if why := v.Kind.Adapter.Paused(v.Object); why != "" {
+		e.Notes = append(e.Notes, why+": its controller does not act, so its pods do not follow the object")
+	}
 	e.ledger(v.Object)
 	e.relations(memory, target.Ref, o.At)
 	e.owners(memory, &v, o.At)

@@ -131,6 +131,7 @@ type unable struct {
 	when    predicates
 	claims  []v1alpha1.UnableClaim // empty: all
 	because string
+	paused  bool // the object's controller does not act
 }
 
 // Unable returns the reason why a claim does not change an object, or "". read returns the values of the object without
@@ -140,6 +141,16 @@ func (a *Spec) Unable(claim v1alpha1.UnableClaim, read func(*projection.Slot) st
 		u := &a.unable[i]
 		if (len(u.claims) == 0 || slices.Contains(u.claims, claim)) && u.when.Hold(read) {
 			return a.unable[i].because
+		}
+	}
+	return ""
+}
+
+// Paused returns the reason why an object's controller does not act, or "". read is as in Unable.
+func (a *Spec) Paused(read func(*projection.Slot) string) string {
+	for i := range a.unable {
+		if u := &a.unable[i]; u.paused && u.when.Hold(read) {
+			return u.because
 		}
 	}
 	return ""

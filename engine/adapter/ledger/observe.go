@@ -105,7 +105,7 @@ func (v *View) appendCount(all []Count, fault string, c Count, f workload.Field,
 		return all, cmp.Or(fault, "the count of "+name+" is "+path.Brief(c.Original)+", which is no whole number of 0 or more")
 	}
 	c.Component = workload.Component{Name: name, Replicas: n, Minimum: c.Part.Minimum,
-		Fixed: v.Unable(v1alpha1.UnableSleep) != "" || !c.Part.When.Hold(v.Original)}
+		Fixed: v.Unable(v1alpha1.UnableSleep) != "" && v.Unable(v1alpha1.UnableSize) != "" || !c.Part.When.Hold(v.Original)}
 	return append(all, c), fault
 }
 
