@@ -279,7 +279,7 @@ func newCounts() *counts {
 		contested: map[workload.Ref]string{},
 		conflicts: map[workload.Ref]string{}, overruled: map[workload.Ref]string{}, unable: map[workload.Ref]string{},
 		overridden: map[workload.Ref]string{}, paused: map[workload.Ref]string{},
-		applied:    map[workload.Ref]Applied{}, controlled: map[workload.Ref]decide.Control{},
+		applied: map[workload.Ref]Applied{}, controlled: map[workload.Ref]decide.Control{},
 	}
 }
 
