@@ -33,8 +33,6 @@ const (
 	// before has the merge patches before the first night, once the pods are there, one a line. Each changes one of the fields of keeps,
 	// or pauses a Deployment.
 	before = "before"
-	// until is FIELD=VALUE: the field of the status has the value once the controller has made the changes of before.
-	until = "until"
 	// keeps has the fields of the status that a night must not change, separated by blanks. After = is the JSON value to wait for.
 	keeps = "keeps"
 	// stays marks an object that must not sleep.
