@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -47,9 +46,8 @@ spec:
 // order lets a schedule with an order wake a database and an app, and checks which of them wakes first.
 func (d *demo) order(ctx context.Context) error {
 	d.screen.printf("\n%s\n\n", d.screen.in(bold, "Waking in order"))
-	apply := d.place.command(ctx, "apply", "-f", "-")
-	apply.Stdin = strings.NewReader(fmt.Sprintf(orderText, fmt.Sprintf(orderDeployment, "db", 1), fmt.Sprintf(orderDeployment, "app", 0)))
-	if err := runQuietly(apply); err != nil {
+	text := fmt.Sprintf(orderText, fmt.Sprintf(orderDeployment, "db", 1), fmt.Sprintf(orderDeployment, "app", 0))
+	if err := d.applyText(ctx, text); err != nil {
 		return err
 	}
 	read := func(name string) (found appsv1.Deployment, err error) {

@@ -56,10 +56,8 @@ spec:
 // zones scales down two Deployments, one of them with deletion costs, and counts the pods in each zone.
 func (d *demo) zones(ctx context.Context) error {
 	d.screen.printf("\n%s\n", d.screen.in(bold, "Scaling down, with deletion costs and without"))
-	apply := d.place.command(ctx, "apply", "-f", "-")
-	apply.Stdin = strings.NewReader(fmt.Sprintf(zonesText, fmt.Sprintf(zonesDeployment, "with", zonePods),
-		fmt.Sprintf(zonesDeployment, "without", zonePods)))
-	if err := runQuietly(apply); err != nil {
+	text := fmt.Sprintf(zonesText, fmt.Sprintf(zonesDeployment, "with", zonePods), fmt.Sprintf(zonesDeployment, "without", zonePods))
+	if err := d.applyText(ctx, text); err != nil {
 		return err
 	}
 	of, err := d.zonesOfNodes(ctx)
