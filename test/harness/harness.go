@@ -364,10 +364,11 @@ type Process struct {
 	out *bytes.Buffer
 }
 
-// Build builds the manager's binary into a directory and returns its path.
+// Build builds the manager's binary into a directory and returns its path. Go caches a linked program for go run and not for go
+// build, so the suites of a run link it once.
 func (e *Env) Build(ctx context.Context, dir string) (string, error) {
 	binary := filepath.Join(dir, "flyball-manager")
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/flyball-manager")
+	cmd := exec.CommandContext(ctx, "go", "run", "-exec", "cp", "./cmd/flyball-manager", binary)
 	cmd.Dir = e.Root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the manager: %w\n%s", err, out)
