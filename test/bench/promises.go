@@ -48,7 +48,7 @@ var promises = slices.Concat([]promise{
 	{figure: "freeze_first_enforced_ms", bound: 1000},
 	{figure: "webhook_restored_ms", bound: 1000},
 	{figure: "outage_recovery_ms", bound: 10_000},
-	{figure: "usage_heap_mb_2000", bound: 150},
+	{figure: "usage_heap_mb_2000", bound: 90},
 	{figure: "usage_checkpoint_bytes", bound: 65_536},
 	{figure: "idle_look_ms_2000", bound: 50},
 	{figure: "idle_look_mb_2000", bound: 5},
