@@ -88,7 +88,7 @@ func fullSizes() sizes {
 func quickSizes() sizes {
 	return sizes{
 		targets: 40, perNamespace: 10, writers: 16, transitionRounds: 2, idle: 3 * time.Second,
-		watched: []int{60, 120}, updates: 40, watchRounds: 1, scaled: 200, scaleRounds: 1, pureRounds: 1,
+		watched: []int{60, 120}, updates: 40, watchRounds: 1, scaled: 100, scaleRounds: 1, pureRounds: 1,
 		decideRounds: 1, reviews: reviewBlock, updatesJudged: updateBlock, admitRounds: 1,
 		reactObjects: 3, reactSpaces: 2, frozenTimes: 2, firstFrozen: 1,
 		outageRounds: 1, outageTargets: 10, outage: announceLimit + 2*time.Second, kept: []int{20, 100},
