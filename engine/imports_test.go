@@ -135,6 +135,21 @@ func TestProgramsLinkOnlyUsedClients(t *testing.T) {
 	}
 }
 
+// TestManagerRendersNoGoTemplates proves that the engine has no template that calls methods by name. With one, the linker keeps every
+// exported method of every type, which takes 11 megabytes of the manager.
+func TestManagerRendersNoGoTemplates(t *testing.T) {
+	for _, l := range list(t) {
+		if !in(l.ImportPath, []string{"engine", "cmd/flyball-manager"}) {
+			continue
+		}
+		for _, library := range []string{"text/template", "html/template"} {
+			if slices.Contains(l.Imports, library) {
+				t.Errorf("%s imports %s", l.ImportPath, library)
+			}
+		}
+	}
+}
+
 func TestPurePackagesCallNoClock(t *testing.T) {
 	clock := []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
 	for _, l := range list(t) {

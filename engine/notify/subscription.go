@@ -3,7 +3,7 @@ package notify
 import (
 	"path"
 	"slices"
-	"text/template"
+	"text/template/parse"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,7 +28,7 @@ type Subscription struct {
 	names      []string
 	namespaces []string
 	selector   labels.Selector
-	text       *template.Template
+	text       *parse.Tree
 	suspended  bool
 }
 

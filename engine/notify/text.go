@@ -2,11 +2,9 @@ package notify
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-	"text/template"
 	"text/template/parse"
 	"time"
 
@@ -33,6 +31,12 @@ type Data struct {
 	Command string
 }
 
+// fields returns the fields by their names.
+func (d Data) fields() map[string]any {
+	return map[string]any{"Event": d.Event, "Policy": d.Policy, "Kind": d.Kind, "Namespace": d.Namespace, "Name": d.Name, "At": d.At,
+		"In": d.In, "Text": d.Text, "Details": d.Details, "Count": d.Count, "Command": d.Command}
+}
+
 // DataOf returns the fields of a template for a message.
 func DataOf(m *Message, now time.Time) Data {
 	d := Data{Event: string(m.Event), Policy: m.Policy.String(), Kind: m.Policy.Kind, Namespace: m.Policy.Namespace, Name: m.Policy.Name,
@@ -50,7 +54,7 @@ func (s *Subscription) Text(d Data) (string, error) {
 		return d.Text, nil
 	}
 	var out bytes.Buffer
-	if err := s.text.Execute(&bounded{&out}, d); err != nil {
+	if err := render(&bounded{&out}, s.text.Root, d); err != nil {
 		return "", fmt.Errorf("spec.template: %w", err)
 	}
 	return out.String(), nil
@@ -104,31 +108,19 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// functions are the functions of templates. All others of text/template are refused: their results can be of any length.
-var functions = template.FuncMap{"json": func(v any) (string, error) {
-	text, err := json.Marshal(v)
-	if err == nil && len(text) > maxText { // each json of a json doubles the backslashes
-		err = fmt.Errorf("the text is longer than %d bytes", maxText)
-	}
-	return string(text), err
-}}
-
-// allowed are the names of functions that a template may call.
-var allowed = map[string]bool{
-	"json": true, "eq": true, "ne": true, "lt": true, "gt": true, "and": true, "or": true, "not": true, "len": true,
-}
-
 // parseTemplate parses a template. It accepts fields, if, range over .Details, and some functions: the author of a template must
 // not be able to use up time or memory of the manager.
-func parseTemplate(text string) (*template.Template, error) {
-	t, err := template.New("template").Funcs(functions).Option("missingkey=error").Parse(text)
+func parseTemplate(text string) (*parse.Tree, error) {
+	const name = "template"
+	trees, err := parse.Parse(name, text, "", "", functions)
 	if err != nil {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "template: "))
 	}
-	if len(t.Templates()) > 1 {
+	if len(trees) > 1 {
 		return nil, errors.New("define and block are not allowed")
 	}
-	if t.Tree == nil {
+	t := trees[name]
+	if t == nil || parse.IsEmptyTree(t.Root) {
 		return nil, errors.New("the text is empty")
 	}
 	if err := check(t.Root, false); err != nil {
@@ -136,7 +128,7 @@ func parseTemplate(text string) (*template.Template, error) {
 	}
 	example := &Message{Policy: workload.Policy{Kind: "Policy", Namespace: "shop", Name: "nights"}, Details: []string{"example"}, Count: 1}
 	if _, err := (&Subscription{text: t}).Text(DataOf(example, time.Time{})); err != nil {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "spec.template: template: "))
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "spec.template: "))
 	}
 	return t, nil
 }
@@ -144,7 +136,8 @@ func parseTemplate(text string) (*template.Template, error) {
 // check returns an error for a node that a template may not have. inside is true inside a range.
 func check(node parse.Node, inside bool) error {
 	switch n := node.(type) {
-	case nil, *parse.TextNode, *parse.CommentNode, *parse.FieldNode, *parse.DotNode, *parse.StringNode, *parse.NumberNode, *parse.BoolNode:
+	case nil, *parse.TextNode, *parse.CommentNode, *parse.FieldNode, *parse.DotNode, *parse.StringNode, *parse.NumberNode, *parse.BoolNode,
+		*parse.IdentifierNode:
 		return nil
 	case *parse.ListNode:
 		if n == nil {
@@ -168,11 +161,6 @@ func check(node parse.Node, inside bool) error {
 			if err := checkAll(c.Args, inside); err != nil {
 				return err
 			}
-		}
-		return nil
-	case *parse.IdentifierNode:
-		if !allowed[n.Ident] {
-			return fmt.Errorf("the function %s is not allowed", n.Ident)
 		}
 		return nil
 	}
