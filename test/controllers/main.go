@@ -60,7 +60,8 @@ func try(ctx context.Context, only []string) error {
 		}
 		scenarios, err := p.nights(ctx, root)
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			faults = errors.Join(faults, fmt.Errorf("%s: %w", name, err)) // the others are tried all the same
+			continue
 		}
 		// Each project's rows are kept as soon as they are known.
 		faults = errors.Join(faults, record(table, p, scenarios))
