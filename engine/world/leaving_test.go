@@ -1,6 +1,7 @@
 package world_test
 
 import (
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -58,6 +59,36 @@ func TestRequestsAreReadUntilPodsAreRestored(t *testing.T) {
 		}
 		if got := s.Keys(autoscalers).Amounts; got != step.autoscaler {
 			t.Errorf("%s: targets of autoscalers are read: %t", step.what, got)
+		}
+	}
+}
+
+// A watch keeps only what policies need of its kind, so a need is new even if another kind has it already.
+func TestANeedIsNewForEachKind(t *testing.T) {
+	w := world.New(selector.Scope{})
+	for _, step := range []struct {
+		name, kind, annotation string
+		keys                   bool
+	}{
+		{"first", "Deployment", "team", true},
+		{"alike", "Deployment", "team", false},
+		{"other-kind", "StatefulSet", "team", true},
+		{"other-key", "StatefulSet", "zone", true},
+		{"without-annotation", "DaemonSet", "", true}, // it sleeps: the ready predicates of DaemonSets
+		{"alike-without", "DaemonSet", "", false},
+	} {
+		s := nights()
+		s.Name = step.name
+		s.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: step.kind}}
+		if step.annotation != "" {
+			s.Spec.Target.Annotations = map[string]string{step.annotation: "a"}
+		}
+		if c := update(w, func(tx *world.Tx) { tx.SetPolicy(kind("Schedule"), s) }); c.Keys != step.keys {
+			t.Errorf("%s: other keys: %t", step.name, c.Keys)
+		}
+		keys := w.Snapshot().Keys(schema.GroupKind{Group: "apps", Kind: step.kind})
+		if step.annotation != "" && !slices.Contains(keys.Match, step.annotation) || !keys.Ready {
+			t.Errorf("%s: the watch keeps %+v", step.name, keys)
 		}
 	}
 }

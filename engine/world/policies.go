@@ -74,12 +74,19 @@ func withoutFinalizer(p *policy.Policy, why string) *policy.Policy {
 type policyIndex struct {
 	all   map[workload.Policy]*Policy
 	index selector.Index[*Policy]
-	// keys has the number of policies that read or set an annotation, by annotation key.
-	keys map[string]int
+	// keys has the number of policies that need something of objects.
+	keys map[need]int
+}
+
+// need is a part of objects in memory that a policy reads or sets: an annotation key, or one of the entries below. The
+// zero kind means every kind.
+type need struct {
+	key  string
+	kind schema.GroupKind
 }
 
 func newPolicyIndex() policyIndex {
-	return policyIndex{all: map[workload.Policy]*Policy{}, keys: map[string]int{}}
+	return policyIndex{all: map[workload.Policy]*Policy{}, keys: map[need]int{}}
 }
 
 // FiledUnder implements selector.Filed.
@@ -146,8 +153,8 @@ func (e *policyEditor) done() policyIndex {
 	return e.policyIndex
 }
 
-// amountsKey is the entry for requests and target utilisations in policyIndex.keys. It has spaces, so it differs from
-// every annotation key.
+// amountsKey is the entry for requests and target utilisations in policyIndex.keys, under every kind as well. It has spaces, so it
+// differs from every annotation key.
 const amountsKey = "requests and utilisation"
 
 // readyKey is the entry in policyIndex.keys for the fields that show whether an object has settled.
@@ -156,26 +163,38 @@ const readyKey = "ready predicates"
 // ownedKey is the entry in policyIndex.keys for the records of the objects that owners apply.
 const ownedKey = "records of owners"
 
-// count adds by to the count of each annotation key of a policy.
+// count adds by to the count of each need of a policy.
 func (e *policyEditor) count(p *Policy, by int) {
-	all := [][]string{p.Target.AnnotationKeys(), p.Template.AnnotationKeys(), p.SetAnnotations}
-	if looksAtAmounts(p.Policy.Policy) {
-		all = append(all, []string{amountsKey})
-	}
+	keys := slices.Concat(p.Target.AnnotationKeys(), p.Template.AnnotationKeys(), p.SetAnnotations)
 	if p.Bounded != nil {
-		all = append(all, p.Bounded.AnnotationKeys())
+		keys = append(keys, p.Bounded.AnnotationKeys()...)
 	}
 	if p.Sleeps() {
-		all = append(all, []string{readyKey})
+		keys = append(keys, readyKey)
+	}
+	if looksAtAmounts(p.Policy.Policy) {
+		keys = append(keys, amountsKey)
+		e.add(need{key: amountsKey}, by) // a tuning policy reads the autoscalers of its targets too
 	}
 	if p.HoldsOwners {
-		all = append(all, []string{ownedKey})
+		e.add(need{key: ownedKey}, by)
 	}
-	for _, keys := range all {
+	kinds := p.Target.Kinds()
+	if len(kinds) == 0 {
+		kinds = append(kinds, schema.GroupKind{})
+	}
+	if p.Template != nil {
+		kinds = append(kinds, p.Template.GroupKind())
+	}
+	for _, kind := range kinds {
 		for _, key := range keys {
-			if e.keys[key] += by; e.keys[key] == 0 {
-				delete(e.keys, key)
-			}
+			e.add(need{key, kind}, by)
 		}
+	}
+}
+
+func (e *policyEditor) add(n need, by int) {
+	if e.keys[n] += by; e.keys[n] == 0 {
+		delete(e.keys, n)
 	}
 }

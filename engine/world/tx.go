@@ -103,7 +103,7 @@ func (tx *Tx) commit() (*Snapshot, *Change) {
 	}
 	slices.SortFunc(tx.change.Policies, func(a, b PolicyChange) int { return a.ID.Compare(b.ID) })
 	tx.change.Calendars = slices.Sorted(maps.Keys(used))
-	if tx.before.policies.keys[amountsKey] > 0 && tx.next.policies.keys[amountsKey] == 0 {
+	if amounts := (need{key: amountsKey}); tx.before.policies.keys[amounts] > 0 && tx.next.policies.keys[amounts] == 0 {
 		tx.next.leaving = true
 	}
 	tx.change.Keys = !sameKeys(tx.before.policies.keys, tx.next.policies.keys) || tx.before.leaving != tx.next.leaving ||
@@ -121,7 +121,7 @@ func calendarsOf(p *Policy) sets.Set[string] {
 	return sets.New(p.Calendars...)
 }
 
-func sameKeys(a, b map[string]int) bool {
+func sameKeys(a, b map[need]int) bool {
 	for key := range a {
 		if b[key] == 0 {
 			return false
