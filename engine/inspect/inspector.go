@@ -3,6 +3,7 @@ package inspect
 import (
 	"fmt"
 	"sync"
+	"time"
 	"weak"
 
 	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
@@ -30,9 +31,17 @@ type Inspector struct {
 	documents map[string]weak.Pointer[document]
 }
 
-// New returns an Inspector with the identity and the rate limits of the configuration.
-// An error means that the configuration gives no client.
+// patience is the longest time for an answer. A read without an end would keep all adapters waiting, because they are
+// checked one after the other.
+const patience = 20 * time.Second
+
+// New returns an Inspector with the identity and the rate limits of the configuration. Without a time limit there, a read
+// ends after patience. An error means that the configuration gives no client.
 func New(config *rest.Config) (*Inspector, error) {
+	if config.Timeout == 0 {
+		config = rest.CopyConfig(config)
+		config.Timeout = patience
+	}
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("make the inspector's HTTP client: %w", err)

@@ -91,7 +91,11 @@ func (c *Controller) use(ctx context.Context, a *v1alpha1.Adapter, f *finding) e
 	case r.inUse:
 		f.set(v1alpha1.ConditionWatching, true, "Synced", "the watch is in sync")
 	case r.previous != nil:
-		f.set(v1alpha1.ConditionWatching, true, "Synced", "the watch is in sync, and a watch that keeps more fields will replace it soon")
+		message := "the watch is in sync, and a watch that keeps more fields will replace it soon"
+		if at, err := r.watch.Err(); err != nil {
+			message = fmt.Sprintf("the watch is in sync, and a watch that keeps more fields does not work; at %s: %v", at.Format(time.RFC3339), err)
+		}
+		f.set(v1alpha1.ConditionWatching, true, "Synced", message)
 	default:
 		message := "the first list of objects is under way"
 		if at, err := r.watch.Err(); err != nil {
@@ -129,6 +133,9 @@ func (c *Controller) ensureWatch(ctx context.Context, f *finding) (*running, err
 		c.mu.Lock()
 		c.running[name] = next
 		c.mu.Unlock()
+		if cur == nil { // only from here on does a change of the keys queue the adapter
+			c.requests.Add(controller.Named(name))
+		}
 		cur = next
 	}
 	switch {
