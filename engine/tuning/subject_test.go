@@ -1,12 +1,10 @@
 package tuning
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/engine/podplan"
@@ -128,24 +126,6 @@ func TestStartTimeOfAPodIsCountedOnce(t *testing.T) {
 		if diff := cmp.Diff(step.want, x.started(&podplan.Fleet{Pods: step.pods})); diff != "" {
 			t.Errorf("%s: %s", step.reason, diff)
 		}
-	}
-}
-
-// TestNamesOfObjectsThatBelongToTargets: the names of objects that belong to targets are valid and distinct.
-func TestNamesOfObjectsThatBelongToTargets(t *testing.T) {
-	ref := func(group, kind, name string) workload.Ref {
-		return workload.Ref{GroupKind: schema.GroupKind{Group: group, Kind: kind}, Namespace: "shop", Name: name}
-	}
-	if got := workload.CompanionName(ref("apps", "Deployment", "web")); got != "deployment.apps-web" {
-		t.Errorf("it is %s", got)
-	}
-	long := strings.Repeat("a", 250)
-	one, other := workload.CompanionName(ref("apps", "Deployment", long+"1")), workload.CompanionName(ref("apps", "Deployment", long+"2"))
-	if one == other || len(one) > 253 {
-		t.Errorf("long names become %s and %s", one, other)
-	}
-	if workload.CompanionName(ref("apps", "Deployment", "web")) == workload.CompanionName(ref("example.com", "Deployment", "web")) {
-		t.Error("kinds of two groups have one name")
 	}
 }
 

@@ -31,3 +31,26 @@ func TestQuantitiesWithLongExponentsAreInvalid(t *testing.T) {
 		}
 	}
 }
+
+// TestValuesAreComparedLikeTheAPIServerDoes: a number equals its string, and amounts are compared by their quantity.
+func TestValuesAreComparedLikeTheAPIServerDoes(t *testing.T) {
+	for _, tc := range []struct {
+		a, b           string
+		number, amount bool
+	}{
+		{`0`, `"0"`, true, true},
+		{`0`, `"1"`, false, false},
+		{`"1.10"`, `"1.1"`, false, true}, // two versions, or one amount
+		{`"1Gi"`, `"1024Mi"`, false, true},
+		{`1000`, `"1k"`, true, true},
+		{`"much"`, `"more"`, false, false},
+		{`{"a":1,"b":2}`, `{"b":2,"a":1}`, true, true},
+		{``, `0`, false, false},
+		{``, ``, true, true},
+		{`true`, `"true"`, false, false},
+	} {
+		if number, amount := workload.SameNumber(tc.a, tc.b), workload.SameValue(tc.a, tc.b, true); number != tc.number || amount != tc.amount {
+			t.Errorf("%s and %s: same number %t, same amount %t", tc.a, tc.b, number, amount)
+		}
+	}
+}

@@ -32,3 +32,16 @@ func TestNearestSuggestsASpelling(t *testing.T) {
 		t.Errorf("nearest among none = %q", got)
 	}
 }
+
+// TestHintsSuggestASpellingOrListTheCandidates: an error about an unknown name always leads to a known name.
+func TestHintsSuggestASpellingOrListTheCandidates(t *testing.T) {
+	fields := []string{"replicas", "selector"}
+	for name, want := range map[string]string{
+		"replcias": "; did you mean replicas?",
+		"color":    "; there are replicas, selector",
+	} {
+		if got := workload.Hint(name, fields); got != want {
+			t.Errorf("the hint about %q is %q, want %q", name, got, want)
+		}
+	}
+}
