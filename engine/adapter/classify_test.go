@@ -150,6 +150,7 @@ func TestEditOfALedgerCountsAsRollOutAndScale(t *testing.T) {
 		{"a ledger that comes", none, with(`"{}"`), all},
 		{"a ledger that changes", with(`"{}"`), with(`"{ }"`), all},
 		{"a ledger that goes", with(`"{}"`), none, 0},
+		{"no annotations", with(`"{}"`), []byte(`{"metadata":{}}`), 0},
 	} {
 		if got := LedgerEditMeans(test.before, test.after); got != test.want {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)

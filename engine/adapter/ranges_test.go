@@ -112,3 +112,44 @@ bounds: {each: '.spec.groups[*]', nameFrom: .name, min: {path: .min}}
 		t.Errorf("given back: %s", s.spec())
 	}
 }
+
+// TestALowerCountLowersTheMinimumBesideIt: the controller of such a kind lifts counts to the minimum. An end that is low enough, or
+// cannot be read, stays.
+func TestALowerCountLowersTheMinimumBesideIt(t *testing.T) {
+	a := mustCompile(t, `
+target: {group: example.com, kind: Cluster, versions: [v1]}
+scale: [{each: '.spec.groups[*]', nameFrom: .name, replicas: .n}]
+bounds: {each: '.spec.groups[*]', nameFrom: .name, min: {path: .range.min}, max: {path: .range.max}, liftsCounts: true}
+`, Keys{})
+	once := size(workload.SizeExactly, 1)
+	once.Size.Once = true
+	for _, c := range []struct {
+		reason, own string
+		plan        workload.Plan
+		set         string
+	}{
+		{"asleep", `{"groups":[{"name":"a","n":4,"range":{"min":2,"max":9}},{"name":"b","n":1,"range":{"min":0}}]}`, sleep(),
+			`{"groups":[{"name":"a","n":0,"range":{"min":0,"max":9}},{"name":"b","n":0,"range":{"min":0}}]}`},
+		{"a count above the minimum", `{"groups":[{"name":"a","n":4,"range":{"min":2}}]}`, size(workload.SizeAtMost, 3),
+			`{"groups":[{"name":"a","n":3,"range":{"min":2}}]}`},
+		{"a count below the minimum", `{"groups":[{"name":"a","n":4,"range":{"min":2}}]}`, size(workload.SizeAtMost, 1),
+			`{"groups":[{"name":"a","n":1,"range":{"min":1}}]}`},
+		{"no minimum", `{"groups":[{"name":"a","n":4,"range":{"max":9}},{"name":"b","n":4}]}`, sleep(),
+			`{"groups":[{"name":"a","n":0,"range":{"max":9}},{"name":"b","n":0}]}`},
+		{"a minimum that cannot be read", `{"groups":[{"name":"a","n":4,"range":{"min":"few"}}]}`, sleep(),
+			`{"groups":[{"name":"a","n":0,"range":{"min":"few"}}]}`},
+		{"a count set once", `{"groups":[{"name":"a","n":4,"range":{"min":2}}]}`, once, `{"groups":[{"name":"a","n":1,"range":{"min":2}}]}`},
+	} {
+		s := newServer(object(c.own))
+		r := s.settle(t, a, c.plan)
+		if !path.Equal(s.spec(), c.set) {
+			t.Errorf("%s: %s\n%s", c.reason, r.Message, s.spec())
+		}
+		if c.plan.Size.Once {
+			continue // a count set once belongs to the autoscaler
+		}
+		if s.settle(t, a, workload.Plan{}); !path.Equal(s.spec(), c.own) || len(s.ledger(t, a)) > 0 {
+			t.Errorf("%s, given back: %s", c.reason, s.spec())
+		}
+	}
+}

@@ -80,3 +80,32 @@ func TestAnObjectThatCannotSleepCanBeSmaller(t *testing.T) {
 		t.Errorf("with one replica the state is %s (%s)", got.State, got.Message)
 	}
 }
+
+// TestAPauseOfTheOwnerIsReported: a hold of Flyball is no pause of the owner, and an object can be unable without a pause.
+func TestAPauseOfTheOwnerIsReported(t *testing.T) {
+	const because = "because: its owner has paused it"
+	a := mustCompile(t, strings.Replace(pausableYAML, because, because+"\n  paused: true", 1)+`
+- when: [{path: .spec.frozen, op: Exists}]
+  because: it is frozen
+`, Keys{})
+	held := newServer(object(`{}`))
+	if held.settle(t, a, holding()); held.spec() != `{"paused":true}` {
+		t.Fatalf("held, it is %s", held.spec())
+	}
+	for name, tc := range map[string]struct {
+		object []byte
+		want   string
+	}{
+		"awake":                {object(`{}`), ""},
+		"paused by its owner":  {object(`{"paused":true}`), "its owner has paused it"},
+		"unable for a reason":  {object(`{"frozen":true}`), ""},
+		"held by Flyball":      {held.doc, ""},
+		"paused and unable":    {object(`{"paused":true,"frozen":true}`), "its owner has paused it"},
+		"paused set to no":     {object(`{"paused":false}`), ""},
+		"a pause of some text": {object(`{"paused":"true "}`), ""},
+	} {
+		if got := a.Paused(projected(t, a, tc.object)); got != tc.want {
+			t.Errorf("%s: the reason is %q, want %q", name, got, tc.want)
+		}
+	}
+}
