@@ -23,7 +23,7 @@ import (
 // These are the values of flags that are not set.
 const defaultSpan, defaultStep = "28d", "5m"
 
-// Flags are the flags of a verb for the source of a history.
+// HistoryFlags are the flags of a verb for the source of a history.
 type HistoryFlags struct {
 	Files                         []string
 	Format, Prometheus, TokenFile string
@@ -48,7 +48,7 @@ func (f *HistoryFlags) Add(cmd *cobra.Command, step string) {
 	_ = cmd.RegisterFlagCompletionFunc("usage-format", cobra.FixedCompletions([]string{CSV, JSONLines}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// Server has the flags of a verb for the server that the manager asks for demand.
+// ServerFlags has the flags of a verb for the server that the manager asks for demand.
 type ServerFlags struct {
 	prometheus.Options
 	// TenantLabel is the label with the namespace of a series.

@@ -18,7 +18,7 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Input is a workload, its autoscaler and its history.
+// ReplayInput is a workload, its autoscaler and its history.
 type ReplayInput struct {
 	// Policy is the replayed policy.
 	Policy policy.Tuner
@@ -65,7 +65,7 @@ type Hour struct {
 	Min  int
 }
 
-// Output is the recommendation.
+// Replayed is the recommendation.
 type Replayed struct {
 	Phase       string
 	PhaseReason string
@@ -97,7 +97,7 @@ type Total struct {
 	CPU, Memory int64
 }
 
-// Run replays a history and returns the recommendation.
+// Replay replays a history and returns the recommendation.
 func Replay(in ReplayInput) (*Replayed, error) {
 	n := len(in.Samples)
 	for n > 0 && in.Samples[n-1].At.After(in.At) {

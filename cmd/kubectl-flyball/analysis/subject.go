@@ -29,7 +29,7 @@ type Subject struct {
 	Scaled string
 }
 
-// New reads a target and its autoscaler.
+// NewSubject reads a target and its autoscaler.
 func NewSubject(w *source.World, memory *world.Memory, target source.Target) (_ *Subject, err error) {
 	s := &Subject{Ref: target.Ref, Requests: map[string]tune.Requests{}}
 	var found *workload.Observed

@@ -1,7 +1,5 @@
 package convert
 
-import ()
-
 // Tools returns the tools, in the order in which their objects are printed.
 func Tools() []Tool {
 	return []Tool{
