@@ -1,10 +1,12 @@
 package world_test
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"pgregory.net/rapid"
 
 	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -91,4 +93,65 @@ func TestANeedIsNewForEachKind(t *testing.T) {
 			t.Errorf("%s: the watch keeps %+v", step.name, keys)
 		}
 	}
+}
+
+// Adapters are checked again only after a change of keys, so no watch may need something else without one.
+func TestEveryChangeOfNeedsIsAChangeOfKeys(t *testing.T) {
+	all, err := adapters.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		w := world.New(selector.Scope{})
+		update(w, func(tx *world.Tx) {
+			for i := range all {
+				tx.SetAdapter(&all[i], world.MayBeServed)
+			}
+		})
+		for range rapid.IntRange(1, 12).Draw(t, "changes") {
+			before := w.Snapshot()
+			c := update(w, drawChangeOfPolicy(t))
+			after := w.Snapshot()
+			for i := range all {
+				gk := schema.GroupKind{Group: all[i].Spec.Target.Group, Kind: all[i].Spec.Target.Kind}
+				if old, now := before.Keys(gk), after.Keys(gk); !reflect.DeepEqual(old, now) && !c.Keys {
+					t.Fatalf("the watch of %s needs %+v instead of %+v, and no adapter is checked again", gk, now, old)
+				}
+			}
+		}
+	})
+}
+
+func drawChangeOfPolicy(t *rapid.T) func(*world.Tx) {
+	name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name")
+	of := rapid.SampledFrom([]string{"Schedule", "Trigger", "Tortoise"}).Draw(t, "policy")
+	if rapid.IntRange(0, 3).Draw(t, "remove") == 0 {
+		return func(tx *world.Tx) { tx.RemovePolicy(workload.Policy{Kind: of, Namespace: "shop", Name: name}) }
+	}
+	kinds := rapid.SliceOfNDistinct(rapid.SampledFrom([]v1alpha1.KindRef{
+		{Group: "apps", Kind: "Deployment"}, {Group: "apps", Kind: "StatefulSet"},
+		{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}, {Group: "batch", Kind: "CronJob"},
+	}), 0, 2, rapid.ID[v1alpha1.KindRef]).Draw(t, "kinds")
+	annotations := rapid.SampledFrom([]map[string]string{nil, {"team": "a"}, {"zone": "a"}, {"team": "b", "zone": "b"}})
+	matched, written := annotations.Draw(t, "matched"), annotations.Draw(t, "written")
+	meta := meta("shop", name)
+	meta.Generation = int64(rapid.IntRange(1, 1_000_000).Draw(t, "generation"))
+	target := v1alpha1.TargetSelector{Kinds: kinds, Annotations: matched}
+	switch of {
+	case "Trigger":
+		p := &v1alpha1.Trigger{ObjectMeta: meta}
+		p.Spec.Target = target
+		return func(tx *world.Tx) { tx.SetPolicy(kind(of), p) }
+	case "Tortoise":
+		p := &v1alpha1.Tortoise{ObjectMeta: meta}
+		p.Spec.Mode, p.Spec.Target = v1alpha1.TortoiseAuto, target
+		return func(tx *world.Tx) { tx.SetPolicy(kind(of), p) }
+	}
+	p := nights()
+	p.ObjectMeta, p.Spec.Target = meta, target
+	if written != nil {
+		p.Spec.AsleepAs = &v1alpha1.AsleepAs{Annotations: written}
+	}
+	p.Spec.HoldOwner = rapid.Bool().Draw(t, "hold owners")
+	return func(tx *world.Tx) { tx.SetPolicy(kind(of), p) }
 }

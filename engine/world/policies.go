@@ -40,6 +40,15 @@ func (p *Policy) mayTouch(gk schema.GroupKind) bool {
 	return p.Target.MatchesKind(gk)
 }
 
+// matchedAnnotations returns the keys of the annotations that the policy's selections match on.
+func (p *Policy) matchedAnnotations() []string {
+	keys := slices.Concat(p.Target.AnnotationKeys(), p.Template.AnnotationKeys())
+	if p.Bounded != nil {
+		keys = append(keys, p.Bounded.AnnotationKeys()...)
+	}
+	return keys
+}
+
 // decidesAlike reports whether two forms of an object lead to the same decisions. They may still differ, for example
 // in their status.
 func decidesAlike(a, b policy.Object, kind policy.Row) bool {
@@ -78,12 +87,24 @@ type policyIndex struct {
 	keys map[need]int
 }
 
-// need is a part of objects in memory that a policy reads or sets: an annotation key, or one of the entries below. The
-// zero kind means every kind.
+// need is a part of the objects of a kind that policies read or set. The zero kind means every kind.
 type need struct {
-	key  string
+	part part
+	key  string // of the annotation, for matched and written
 	kind schema.GroupKind
 }
+
+// part is a part of objects that is in memory only for policies that need it. Each has its field in adapter.Keys.
+type part int
+
+const (
+	matched     part = iota // an annotation that a selection matches on
+	written                 // an annotation that a policy sets
+	settled                 // the fields of the ready predicates
+	amounts                 // requests and target utilisations
+	autoscalers             // the same of the autoscalers of tuned targets, and of kinds that their policy no longer selects
+	records                 // of the owners that apply the object
+)
 
 func newPolicyIndex() policyIndex {
 	return policyIndex{all: map[workload.Policy]*Policy{}, keys: map[need]int{}}
@@ -153,32 +174,8 @@ func (e *policyEditor) done() policyIndex {
 	return e.policyIndex
 }
 
-// amountsKey is the entry for requests and target utilisations in policyIndex.keys, under every kind as well. It has spaces, so it
-// differs from every annotation key.
-const amountsKey = "requests and utilisation"
-
-// readyKey is the entry in policyIndex.keys for the fields that show whether an object has settled.
-const readyKey = "ready predicates"
-
-// ownedKey is the entry in policyIndex.keys for the records of the objects that owners apply.
-const ownedKey = "records of owners"
-
 // count adds by to the count of each need of a policy.
 func (e *policyEditor) count(p *Policy, by int) {
-	keys := slices.Concat(p.Target.AnnotationKeys(), p.Template.AnnotationKeys(), p.SetAnnotations)
-	if p.Bounded != nil {
-		keys = append(keys, p.Bounded.AnnotationKeys()...)
-	}
-	if p.Sleeps() {
-		keys = append(keys, readyKey)
-	}
-	if looksAtAmounts(p.Policy.Policy) {
-		keys = append(keys, amountsKey)
-		e.add(need{key: amountsKey}, by) // a tuning policy reads the autoscalers of its targets too
-	}
-	if p.HoldsOwners {
-		e.add(need{key: ownedKey}, by)
-	}
 	kinds := p.Target.Kinds()
 	if len(kinds) == 0 {
 		kinds = append(kinds, schema.GroupKind{})
@@ -187,9 +184,24 @@ func (e *policyEditor) count(p *Policy, by int) {
 		kinds = append(kinds, p.Template.GroupKind())
 	}
 	for _, kind := range kinds {
-		for _, key := range keys {
-			e.add(need{key, kind}, by)
+		for _, key := range p.matchedAnnotations() {
+			e.add(need{matched, key, kind}, by)
 		}
+		for _, key := range p.SetAnnotations {
+			e.add(need{written, key, kind}, by)
+		}
+		if p.Sleeps() {
+			e.add(need{part: settled, kind: kind}, by)
+		}
+		if looksAtAmounts(p.Policy.Policy) {
+			e.add(need{part: amounts, kind: kind}, by)
+		}
+	}
+	if p.Tuner != nil {
+		e.add(need{part: autoscalers}, by)
+	}
+	if p.HoldsOwners {
+		e.add(need{part: records}, by)
 	}
 }
 

@@ -516,11 +516,7 @@ func (s *Snapshot) Keys(gk schema.GroupKind) adapter.Keys {
 	var keys adapter.Keys
 	for _, p := range s.policies.all {
 		if p.mayTouch(gk) {
-			keys.Match = append(keys.Match, p.Target.AnnotationKeys()...)
-			keys.Match = append(keys.Match, p.Template.AnnotationKeys()...)
-			if p.Bounded != nil {
-				keys.Match = append(keys.Match, p.Bounded.AnnotationKeys()...)
-			}
+			keys.Match = append(keys.Match, p.matchedAnnotations()...)
 			keys.Set = append(keys.Set, p.SetAnnotations...)
 			keys.Ready = keys.Ready || p.Sleeps()
 		}

@@ -103,7 +103,7 @@ func (tx *Tx) commit() (*Snapshot, *Change) {
 	}
 	slices.SortFunc(tx.change.Policies, func(a, b PolicyChange) int { return a.ID.Compare(b.ID) })
 	tx.change.Calendars = slices.Sorted(maps.Keys(used))
-	if amounts := (need{key: amountsKey}); tx.before.policies.keys[amounts] > 0 && tx.next.policies.keys[amounts] == 0 {
+	if tuned := (need{part: autoscalers}); tx.before.policies.keys[tuned] > 0 && tx.next.policies.keys[tuned] == 0 {
 		tx.next.leaving = true
 	}
 	tx.change.Keys = !sameKeys(tx.before.policies.keys, tx.next.policies.keys) || tx.before.leaving != tx.next.leaving ||

@@ -254,8 +254,10 @@ func TestAnnotationKeysAreCounted(t *testing.T) {
 		quietKeys []string
 	}{
 		{"the first comes", with("a", v1alpha1.KindRef{Group: "apps", Kind: "Deployment"}), true, []string{"team"}, nil, nil},
-		{"the second comes", with("b"), false, []string{"team"}, []string{"team"}, nil},
-		{"the first goes", without("a"), false, []string{"team"}, []string{"team"}, nil},
+		{"the second comes, of all kinds", with("b"), true, []string{"team"}, []string{"team"}, nil},
+		{"a third comes, alike", with("e"), false, []string{"team"}, []string{"team"}, nil},
+		{"the third goes", without("e"), false, []string{"team"}, []string{"team"}, nil},
+		{"the first goes", without("a"), true, []string{"team"}, []string{"team"}, nil},
 		{"one comes that sets another", sets, true, []string{"team"}, []string{"team"}, []string{"quiet"}},
 		{"the second goes", without("b"), true, nil, nil, []string{"quiet"}},
 		{"the last goes", without("c"), true, nil, nil, nil},
