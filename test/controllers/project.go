@@ -107,6 +107,10 @@ func (p *project) build(ctx context.Context, root string) (err error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return fmt.Errorf("make the folder of programs: %w", err)
 	}
+	// Before its download, go list has no directory of a module.
+	if _, err := p.command(ctx, "mod", "download", p.Module); err != nil {
+		return err
+	}
 	found, err := p.command(ctx, "list", "-m", "-f", "{{.Version}} {{.Dir}}", p.Module)
 	if err != nil {
 		return err
