@@ -115,10 +115,12 @@ func TestInvalidSpecsNameTheField(t *testing.T) {
 		`{{printf "%1000000d" 1}}`:    "spec.template",
 		`{{range 1000000000}}{{end}}`: "spec.template",
 		`{{range .Details}}{{range .}}{{end}}{{end}}`: "spec.template",
-		`{{$x := "a"}}`:              "spec.template",
-		`{{define "x"}}{{end}}`:      "spec.template",
-		`{{with .Text}}{{.}}{{end}}`: "spec.template",
-		`{{html .Text}}`:             "spec.template",
+		`{{$x := "a"}}`:                      "spec.template",
+		`{{define "x"}}{{end}}`:              "spec.template",
+		`{{with .Text}}{{.}}{{end}}`:         "spec.template",
+		`{{html .Text}}`:                     "spec.template",
+		"{{1i}}":                             "spec.template",
+		"{{if .Command}}{{.Nothing}}{{end}}": "spec.template",
 	} {
 		_, errs := Compile(notification(func(n *v1alpha1.Notification) { n.Spec.Template = text }))
 		if len(errs) != 1 || errs[0].Field != field {

@@ -112,23 +112,41 @@ func valueOf(node parse.Node, dot any) (any, error) {
 			return nil, fmt.Errorf("there is no field %s here", n)
 		}
 		return v, nil
-	case *parse.StringNode:
-		return n.Text, nil
-	case *parse.BoolNode:
-		return n.True, nil
-	case *parse.NumberNode:
-		if n.IsInt && !strings.Contains(n.Text, ".") {
-			return int(n.Int64), nil
-		}
-		if n.IsFloat {
-			return n.Float64, nil
-		}
 	case *parse.PipeNode:
 		return valueOfPipe(n, dot)
 	case *parse.IdentifierNode:
 		return call(n.Ident, nil, nil, dot)
 	}
-	return nil, fmt.Errorf("%s has no value", node)
+	return constant(node)
+}
+
+// constant returns the value of a constant.
+func constant(node parse.Node) (any, error) {
+	switch n := node.(type) {
+	case *parse.StringNode:
+		return n.Text, nil
+	case *parse.BoolNode:
+		return n.True, nil
+	case *parse.NumberNode:
+		if n.IsComplex {
+			break
+		}
+		if isFraction(n) {
+			return n.Float64, nil
+		}
+		if n.IsInt && int64(int(n.Int64)) == n.Int64 {
+			return int(n.Int64), nil
+		}
+	}
+	return nil, fmt.Errorf("%s is not allowed", node)
+}
+
+// isFraction reports whether a number is written as a fraction, even if it is whole: 1.0, 1e3 and 0x1p4 are; 0x1e3 and '.' are not
+// (text/template, idealConstant, Go 1.26).
+func isFraction(n *parse.NumberNode) bool {
+	isHex := strings.HasPrefix(n.Text, "0x") || strings.HasPrefix(n.Text, "0X")
+	isWholeHex := isHex && !strings.ContainsAny(n.Text, "pP")
+	return n.IsFloat && !isWholeHex && n.Text[0] != '\'' && strings.ContainsAny(n.Text, ".eEpP")
 }
 
 // call returns the result of a function. The functions and, or look at no argument after the deciding one.
@@ -201,7 +219,10 @@ func isEqual(a, b any) (bool, error) {
 	return order == 0, err
 }
 
-var errOtherTypes = errors.New("values of these types cannot be compared")
+var (
+	errOtherTypes = errors.New("values of these types cannot be compared")
+	errNoLength   = errors.New("only texts and lists have a length")
+)
 
 // compare returns the order of two values of one type.
 func compare(a, b any) (int, error) {
@@ -230,7 +251,7 @@ func length(v any) (any, error) {
 	case []string:
 		return len(v), nil
 	}
-	return nil, errors.New("the value has no length")
+	return nil, errNoLength
 }
 
 func jsonText(v any) (any, error) {

@@ -123,7 +123,7 @@ func parseTemplate(text string) (*parse.Tree, error) {
 	if t == nil || parse.IsEmptyTree(t.Root) {
 		return nil, errors.New("the text is empty")
 	}
-	if err := check(t.Root, false); err != nil {
+	if err := check(t.Root, wholeData); err != nil {
 		return nil, err
 	}
 	example := &Message{Policy: workload.Policy{Kind: "Policy", Namespace: "shop", Name: "nights"}, Details: []string{"example"}, Count: 1}
@@ -131,47 +131,4 @@ func parseTemplate(text string) (*parse.Tree, error) {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "spec.template: "))
 	}
 	return t, nil
-}
-
-// check returns an error for a node that a template may not have. inside is true inside a range.
-func check(node parse.Node, inside bool) error {
-	switch n := node.(type) {
-	case nil, *parse.TextNode, *parse.CommentNode, *parse.FieldNode, *parse.DotNode, *parse.StringNode, *parse.NumberNode, *parse.BoolNode,
-		*parse.IdentifierNode:
-		return nil
-	case *parse.ListNode:
-		if n == nil {
-			return nil
-		}
-		return checkAll(n.Nodes, inside)
-	case *parse.ActionNode:
-		return check(n.Pipe, inside)
-	case *parse.IfNode:
-		return checkAll([]parse.Node{n.Pipe, n.List, n.ElseList}, inside)
-	case *parse.RangeNode:
-		if inside || n.Pipe.String() != ".Details" {
-			return errors.New("range is allowed only over .Details, and not inside another range")
-		}
-		return checkAll([]parse.Node{n.List, n.ElseList}, true)
-	case *parse.PipeNode:
-		if len(n.Decl) > 0 {
-			return errors.New("variables are not allowed")
-		}
-		for _, c := range n.Cmds {
-			if err := checkAll(c.Args, inside); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return fmt.Errorf("%s is not allowed", node)
-}
-
-func checkAll(nodes []parse.Node, inside bool) error {
-	for _, n := range nodes {
-		if err := check(n, inside); err != nil {
-			return err
-		}
-	}
-	return nil
 }
