@@ -62,7 +62,7 @@ Exit codes: 0 nothing is left behind, 1 an error, 2 something is left behind, or
 	})
 	o.AddAllFlag(cmd)
 	o.AddFilenames(cmd, "Manifests of the tools' objects, instead of those in the cluster; - is standard input")
-	cmd.Flags().BoolVar(&o.takeOver, "take-over", false, "Move what the tools keep of sleeping workloads into the ledger; a dry run")
+	cmd.Flags().BoolVar(&o.takeOver, "take-over", false, "Move the tools' originals of sleeping workloads into the ledger; a dry run")
 	cmd.Flags().BoolVar(&o.apply, "apply", false, "With --take-over: write it")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "With --take-over: write nothing, which is the default")
 	return cmd

@@ -30,7 +30,7 @@ func convertProjects(in *Input, out *Output) {
 	}
 	if found {
 		out.Step("turn the adapter of Applications on, apply the objects below, and then take syncWindows out of the AppProjects; an " +
-			"Application that is itself in Git is reset by what syncs it")
+			"Application that is itself in Git is reset by its own sync")
 	}
 }
 

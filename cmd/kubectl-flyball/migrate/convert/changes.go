@@ -12,9 +12,9 @@ import (
 // StateChange is an object that goes to sleep or wakes because of a migration.
 type StateChange struct {
 	Target string `json:"target"`
-	// What has the change in words, such as "replicas 3 -> 0". By is the deciding policy.
-	What string `json:"what"`
-	By   string `json:"by"`
+	// Change is in words, such as "replicas 3 -> 0". By is the deciding policy.
+	Change string `json:"change"`
+	By     string `json:"by"`
 }
 
 // StateChanges returns all changes of a migration: the changes that the given policies make at once, the changes that
@@ -57,7 +57,7 @@ func writesAt(in world.Lists, policies []workload.Policy, now time.Time) ([]Stat
 	var all []StateChange
 	for _, w := range writes {
 		if len(w.Edits) > 0 && slices.Contains(policies, w.By) {
-			all = append(all, StateChange{Target: w.Target.String(), What: w.Message, By: w.By.String()})
+			all = append(all, StateChange{Target: w.Target.String(), Change: w.Message, By: w.By.String()})
 		}
 	}
 	return all, nil

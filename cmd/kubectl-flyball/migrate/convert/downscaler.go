@@ -109,7 +109,7 @@ func readConfig(in *Input, out *Output) config {
 				}
 			}
 			for _, from := range container.Get("envFrom").Array() {
-				out.Leave(d, "its environment comes from %s: give what is set there as flags or env of its container", from.Raw)
+				out.Leave(d, "its environment comes from %s: give its variables as flags or env of the container", from.Raw)
 			}
 		}
 	}

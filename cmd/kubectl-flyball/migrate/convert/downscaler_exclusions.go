@@ -324,7 +324,7 @@ func (w *work) steps() {
 	exclude := func(command) string { return v1alpha1.LabelExclude + "=true" }
 	w.overridesFirst()
 	if mark := set("label", w.alone, exclude); len(mark) > 0 {
-		w.out.Step("mark what the tool leaves alone, before any policy is there; in Git too", mark...)
+		w.out.Step("mark the objects that the tool leaves alone, before any policy is there; in Git too", mark...)
 	}
 	if rest := set("label", w.resting, exclude); len(rest) > 0 {
 		w.out.Step("label the DaemonSets that sleep, until the take-over takes the label away: so each has one roll-out", rest...)

@@ -133,10 +133,10 @@ func periods(down, up spans, notes []string) (rules v1alpha1.ScheduleRules, _ []
 	case down.dates || up.dates:
 		return datedPeriods(&down, &up, notes)
 	case okDown && up.isNever():
-		notes = append(notes, "in its period the tool undoes what people change; here that counts until the next downscale")
+		notes = append(notes, "in its period the tool undoes changes of people; here they count until the next downscale")
 		return v1alpha1.ScheduleRules{TimeZone: downZone, Downscale: downCron}, notes, ""
 	}
-	notes = append(notes, "between its periods the tool leaves everything as it is; here the state is that of the period that began last")
+	notes = append(notes, "between its periods the tool leaves everything as it is; here the period that began last gives the state")
 	rules = v1alpha1.ScheduleRules{TimeZone: downZone, Downscale: downCron, Upscale: upCron, OnManualChange: v1alpha1.ManualEnforce}
 	if okDown && okUp && downZone == upZone {
 		return rules, notes, ""
@@ -173,7 +173,7 @@ func datedPeriods(down, up *spans, notes []string) (rules v1alpha1.ScheduleRules
 		}
 		rules.Asleep = append(rules.Asleep, w)
 	}
-	return rules, append(notes, "the state is that of the period that began last, also after its end; what people change meanwhile counts"), ""
+	return rules, append(notes, "the period that began last gives the state, also after its end; changes of people count meanwhile"), ""
 }
 
 // replicasOf returns the number of replicas that sleeping objects keep.

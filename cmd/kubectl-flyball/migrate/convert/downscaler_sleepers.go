@@ -28,7 +28,7 @@ func downscalerSleepers(in *Input, out *Output) {
 		case known[o.GroupKind().String()], o.Get("spec.replicas").Exists():
 			out.Sleepers = append(out.Sleepers, w.sleeper(o, text))
 		default:
-			out.Leave(o, "its original is %s: no adapter of the library does to its kind what the tool did, so wake it by hand", text)
+			out.Leave(o, "its original is %s: no adapter of the library changes its kind as the tool did, so wake it by hand", text)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (h *Handovers) Text(w *printer.Writer) {
 		h.item(w, item)
 	}
 	for _, l := range h.Left {
-		w.Line("%s: left as it is: %s", l.Object, l.What)
+		w.Line("%s: left as it is: %s", l.Object, l.Part)
 	}
 	if h.DryRun {
 		h.dryRun(w)
@@ -67,7 +67,7 @@ func (h *Handovers) dryRun(w *printer.Writer) {
 		w.Line("Once the policies are applied and this is written, these objects change their state:")
 	}
 	for _, c := range h.Changes {
-		w.Line("  %s: %s, because of %s", c.Target, w.Styled(c.What, printer.Warn), c.By)
+		w.Line("  %s: %s, because of %s", c.Target, w.Styled(c.Change, printer.Warn), c.By)
 	}
 	w.Line("This was a dry run: nothing was written. --apply writes it.")
 }

@@ -35,7 +35,7 @@ type cronTrigger struct {
 func convertCrons(in *Input, out *Output) {
 	before := len(out.Emitted)
 	for _, s := range in.Of(schema.GroupKind{Group: "keda.k8s.io", Kind: "ScaledObject"}) {
-		out.Leave(s, "its API is that of KEDA 1: rewrite it for keda.sh/v1alpha1")
+		out.Leave(s, "its API is of KEDA 1: rewrite it for keda.sh/v1alpha1")
 	}
 	for _, s := range in.Of(scaledJob) {
 		if i := slices.IndexFunc(s.Get("spec.triggers").Array(), isCronTrigger); i >= 0 {

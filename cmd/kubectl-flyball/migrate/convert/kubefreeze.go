@@ -75,7 +75,7 @@ func convertFreezes(in *Input, out *Output) {
 		out.ApplyStep()
 		out.Step("delete its ValidatingWebhookConfiguration: it fails closed and would refuse the take-over; then stop its controller")
 		out.TakeOverStep("kube-freeze", "under a freeze that is in force here this takes a ClusterFreezeException for RollOut and Scale")
-		out.Step("delete its objects: they have no finalizers, and what they have suspended stays so unless it was taken over")
+		out.Step("delete its objects: they have no finalizers, and objects suspended by them stay so unless they were taken over")
 	}
 }
 
@@ -231,7 +231,7 @@ func freezeSleepers(in *Input, out *Output) {
 			case ok && text == "false" && suspended:
 				s.Originals = []Original{{Pointer: "/spec/suspend", Was: "false", Set: "true"}}
 			case ok && text == "true" && !suspended:
-				s.ByHand = append(s.ByHand, "the tool has resumed what its owner had suspended: look whether it is to be suspended")
+				s.ByHand = append(s.ByHand, "the tool has resumed an object that its owner had suspended: look whether it is to be suspended")
 			case ok && text != "true" && text != "false":
 				s.Marks, s.ByHand = nil, append(s.ByHand,
 					fmt.Sprintf("the original is %q, which is not known: look whether it is to be suspended, and take the annotations away", text))

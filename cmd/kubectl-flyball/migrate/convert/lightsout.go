@@ -51,7 +51,7 @@ func convertLightsOut(in *Input, out *Output) {
 			e.Note("downscaleRateLimit is dropped: %s", note)
 		}
 		if spec.Get("suspend").Bool() {
-			e.Note("it is suspended: deleting it there wakes what bears its marks all the same")
+			e.Note("it is suspended: deleting it there wakes the objects with its marks all the same")
 		}
 		noteRivals(e, s, all)
 		NoteSpringTransitions(e)
@@ -62,7 +62,7 @@ func convertLightsOut(in *Input, out *Output) {
 	out.Step("stop its controller and delete its webhook configurations")
 	out.LookStep("lightsout")
 	out.ApplyStep()
-	out.TakeOverStep("lightsout", "to delete a LightsOutSchedule wakes what bears its marks, so this comes first")
+	out.TakeOverStep("lightsout", "to delete a LightsOutSchedule wakes the objects with its marks, so this comes first")
 	names := make([]string, len(all))
 	for i, o := range all {
 		names[i] = o.Name()

@@ -180,7 +180,7 @@ func Pick(all []Tool, names []string) ([]Tool, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(t Tool) bool { return t.Name == strings.ToLower(name) })
 		if i < 0 {
-			return nil, fmt.Errorf("%q is no tool that is known; there are %s", name, strings.Join(Names(all), ", "))
+			return nil, fmt.Errorf("%q is no known tool; there are %s", name, strings.Join(Names(all), ", "))
 		}
 		picked = append(picked, all[i])
 	}

@@ -44,7 +44,8 @@ type Left struct {
 	// Object names the object that has the part. Place is the position of the object as file:line.
 	Object string `json:"object"`
 	Place  string `json:"place,omitempty"`
-	What   string `json:"what"`
+	// Part names the part, with the reason and the remedy.
+	Part string `json:"part"`
 }
 
 // Output is the result of converting the objects of tools.
@@ -82,7 +83,7 @@ func (o *Output) Emit(obj own, from ...Object) *Emitted {
 
 // Leave adds a part of an object that has no counterpart.
 func (o *Output) Leave(of Object, format string, args ...any) {
-	left := Left{Object: of.Ref().String(), Place: of.Place, What: fmt.Sprintf(format, args...)}
+	left := Left{Object: of.Ref().String(), Place: of.Place, Part: fmt.Sprintf(format, args...)}
 	if !slices.Contains(o.Left, left) {
 		o.Left = append(o.Left, left)
 	}
@@ -111,7 +112,7 @@ func (o *Output) ApplyStep() {
 
 // TakeOverStep adds a step: take over the sleeping objects.
 func (o *Output) TakeOverStep(tool, why string) {
-	text := "take over what sleeps"
+	text := "take over the sleeping objects"
 	if why != "" {
 		text += ": " + why
 	}

@@ -30,8 +30,8 @@ func (w *takeover) diff(after []byte) error {
 	}
 	for _, f := range w.Fields {
 		if live := w.live.At(path.Pointer(f.Pointer).Tokens()).Raw; !equal(live, f.Set) && !w.replaces() {
-			w.note("%s changes from %s to %s: that is what %s asks for", f.Pointer, brief(live), brief(f.Set), w.By)
-			w.changes = append(w.changes, StateChange{Target: w.Target, What: fmt.Sprintf("%s %s -> %s", f.Pointer, brief(live), brief(f.Set)),
+			w.note("%s changes from %s to %s: %s asks for it", f.Pointer, brief(live), brief(f.Set), w.By)
+			w.changes = append(w.changes, StateChange{Target: w.Target, Change: fmt.Sprintf("%s %s -> %s", f.Pointer, brief(live), brief(f.Set)),
 				By: w.By})
 		}
 	}

@@ -94,7 +94,7 @@ func (f *Finding) Text(w *printer.Writer) {
 			if l.Place != "" {
 				at += " (" + l.Place + ")"
 			}
-			printer.Comment(w, "- ", at+": "+l.What)
+			printer.Comment(w, "- ", at+": "+l.Part)
 		}
 	} else {
 		printer.Comment(w, "", "Nothing is left behind.")

@@ -29,7 +29,7 @@ func convertSmartHPAs(in *Input, out *Output) {
 	}
 	if len(all) > 0 {
 		out.Step("hand over outside all windows, with minReplicas and maxReplicas of each HorizontalPodAutoscaler as in Git: SmartHPA " +
-			"remembers nothing, so what stands there counts as its owner's")
+			"remembers nothing, so the bounds in the cluster count as its owner's")
 		out.Step("stop its controller, apply the objects below, delete its objects")
 	}
 }

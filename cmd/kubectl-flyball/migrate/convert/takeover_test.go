@@ -21,7 +21,8 @@ import (
 // night is an instant at which the Schedule nights is asleep.
 var night = time.Date(2037, 5, 13, 22, 0, 0, 0, time.UTC)
 
-const web = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop","resourceVersion":"7","annotations":{"tool":"3"%s}},"spec":{"replicas":0}}`
+const web = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop","resourceVersion":"7",` +
+	`"annotations":{"tool":"3"%s}},"spec":{"replicas":0}}`
 
 // lists returns a world with the library's adapters, one Schedule and an object.
 func lists(t *testing.T, object string, change func(*v1alpha1.Schedule)) world.Lists {
@@ -128,12 +129,14 @@ func TestTakeOver(t *testing.T) {
 func TestTakeOverLeavesOtherFields(t *testing.T) {
 	object := strings.Replace(strings.Replace(web, "%s", "", 1), `"resourceVersion"`, `"managedFields":[`+
 		`{"manager":"tool","fieldsV1":{"f:spec":{"f:replicas":{},"f:paused":{}}}},{"manager":"whole","fieldsV1":{"f:spec":{}}},`+
-		`{"manager":"only","fieldsV1":{"f:spec":{"f:replicas":{}}}},{"manager":"flyball","fieldsV1":{"f:spec":{"f:replicas":{}}}}],"resourceVersion"`, 1)
+		`{"manager":"only","fieldsV1":{"f:spec":{"f:replicas":{}}}},{"manager":"flyball","fieldsV1":{"f:spec":{"f:replicas":{}}}}],`+
+		`"resourceVersion"`, 1)
 	all, err := convert.TakeOver(lists(t, object, nil), []convert.Sleeper{sleeperOf(object)}, night)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `[{"fieldsV1":{"f:spec":{"f:paused":{}}},"manager":"tool"},{"fieldsV1":{"f:spec":{}},"manager":"whole"},{"fieldsV1":{"f:spec":{"f:replicas":{}}},"manager":"flyball"}]`
+	want := `[{"fieldsV1":{"f:spec":{"f:paused":{}}},"manager":"tool"},{"fieldsV1":{"f:spec":{}},"manager":"whole"},` +
+		`{"fieldsV1":{"f:spec":{"f:replicas":{}}},"manager":"flyball"}]`
 	if got := rawjson.GetBytes(all[0].Patch, "metadata.managedFields").Raw; got != want {
 		t.Errorf("want %s, got %s", want, got)
 	}
@@ -164,14 +167,14 @@ func TestStateChanges(t *testing.T) {
 	}{
 		{reason: "asleep and taken over", of: nights},
 		{reason: "what the tool left alone", beside: other, of: nights,
-			want: []convert.StateChange{{Target: "Deployment.apps/shop/other", What: "replicas 2 -> 0", By: "Schedule/shop/nights"}}},
+			want: []convert.StateChange{{Target: "Deployment.apps/shop/other", Change: "replicas 2 -> 0", By: "Schedule/shop/nights"}}},
 		{reason: "... and is kept out", beside: strings.Replace(other, `"resourceVersion"`,
 			`"labels":{"flyball.dev/exclude":"true"},"resourceVersion"`, 1), of: nights},
 		{reason: "... by another policy", beside: other},
 		{reason: "awake by now", world: func(s *v1alpha1.Schedule) { s.Spec.Upscale, s.Spec.Downscale = "0 20 * * *", "0 8 * * *" }, of: nights,
-			want: []convert.StateChange{{Target: "Deployment.apps/shop/web", What: "replicas 0 -> 3", By: "Schedule/shop/nights"}}},
+			want: []convert.StateChange{{Target: "Deployment.apps/shop/web", Change: "replicas 0 -> 3", By: "Schedule/shop/nights"}}},
 		{reason: "another count", world: func(s *v1alpha1.Schedule) { s.Spec.AsleepAs = &v1alpha1.AsleepAs{Replicas: new(int64(1))} }, of: nights,
-			want: []convert.StateChange{{Target: "Deployment.apps/shop/web", What: "/spec/replicas 0 -> 1", By: "Schedule/shop/nights"}}},
+			want: []convert.StateChange{{Target: "Deployment.apps/shop/web", Change: "/spec/replicas 0 -> 1", By: "Schedule/shop/nights"}}},
 		{reason: "no policy takes it over", world: func(s *v1alpha1.Schedule) { s.Namespace = "other" }, of: nights},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {

@@ -22,7 +22,7 @@ func convertTortoises(in *Input, out *Output) {
 	all := in.Of(foreignTortoise)
 	for _, t := range all {
 		if spec := t.Get("spec"); !spec.IsObject() {
-			out.Leave(t, "it has no spec that can be read")
+			out.Leave(t, "its spec cannot be read")
 			continue
 		}
 		convertTuning(t, out)
@@ -45,7 +45,7 @@ func convertTuning(t Object, out *Output) {
 	ref := spec.Get("targetRefs.scaleTargetRef")
 	gv, err := schema.ParseGroupVersion(ref.Get("apiVersion").Str)
 	if ref.Get("name").Str == "" || err != nil {
-		out.Leave(t, "it names no scaleTargetRef, so what it tunes is not known")
+		out.Leave(t, "it names no scaleTargetRef, so its target is not known")
 		return
 	}
 	of := schema.GroupKind{Group: gv.Group, Kind: ref.Get("kind").Str}
@@ -59,9 +59,9 @@ func convertTuning(t Object, out *Output) {
 	s.Resources = tunedResources(t, out, e)
 	if most := spec.Get("maxReplicas"); most.Exists() {
 		s.Replicas.Max = new(int32(min(most.Int(), math.MaxInt32))) // a value that is not allowed is found when the object is checked
-		e.Note("maxReplicas is what the recommended maximum stays below there; here it is the maximum that the autoscaler gets")
+		e.Note("maxReplicas bounds the recommended maximum there; here it is the maximum of the autoscaler itself")
 	} else {
-		e.Note("the maximum of the autoscaler follows the load there; here it stays what its owner has, or give replicas.max")
+		e.Note("the maximum of the autoscaler follows the load there; here it stays its owner's, or give replicas.max")
 	}
 	e.Note("it learns anew, which takes half an hour for the first numbers and a day for all of them; there it takes a week. Its numbers " +
 		"come of other formulas: profile: Tortoise has those of the tool")
@@ -71,7 +71,7 @@ func convertTuning(t Object, out *Output) {
 		e.Note("it makes no autoscaler: the HorizontalPodAutoscaler %s is to be kept, and to be put into Git", madeAutoscaler(t))
 	}
 	if spec.Get("deletionPolicy").Str == "DeleteAll" {
-		e.Note("deletionPolicy DeleteAll deletes the HorizontalPodAutoscaler there; here deletion gives back what the owner had, and " +
+		e.Note("deletionPolicy DeleteAll deletes the HorizontalPodAutoscaler there; here deletion gives back the owner's values, and " +
 			"deletes nothing")
 	}
 	if b := spec.Get("horizontalPodAutoscalerBehavior"); b.Exists() {
@@ -119,7 +119,7 @@ func tunedResources(t Object, out *Output, e *Emitted) []v1alpha1.TunedResources
 	if len(policies) > 0 {
 		u.others()
 	} else {
-		e.Note("without autoscalingPolicy CPU is Horizontal there in every container, or what metrics of an attached autoscaler imply; here " +
+		e.Note("without autoscalingPolicy CPU is Horizontal there in every container, or follows the metrics of an attached autoscaler; here " +
 			"in the one that the autoscaler looks at, and Vertical in all others")
 	}
 	e.Note("requests go no lower than 50m of CPU and 50Mi there; here 10m of CPU in containers that are not Horizontal, or give " +
