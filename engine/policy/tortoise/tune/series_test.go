@@ -3,6 +3,7 @@ package tune
 import (
 	"bytes"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -121,6 +122,55 @@ func TestADemandIsKeptToOnePercent(t *testing.T) {
 			}
 			if got.Known != known || known && math.Abs(got.Mean/want-1) > 0.01 {
 				t.Fatalf("step %d is %+v, want %v, known %t", step-s.last, got, want, known)
+			}
+		}
+	})
+}
+
+// TestALargerDemandIsNotKeptSmaller packs hours of two series, one of them never smaller, with demands from 0 to a million cores: a demand
+// is at most half a level of its hour away, also after a restart, which changes nothing more.
+func TestALargerDemandIsNotKeptSmaller(t *testing.T) {
+	demand := rapid.OneOf(rapid.SampledFrom([]float64{0, 100, most}), rapid.Float64Range(0, 1), rapid.Float64Range(1, 1e5),
+		rapid.Float64Range(1e5, most))
+	rapid.Check(t, func(t *rapid.T) {
+		less, more := &Usage{}, &Usage{}
+		const hours = 3
+		var wanted [2][hours * steps]packed
+		for i := range wanted[0] {
+			a, b := demand.Draw(t, "demand"), demand.Draw(t, "demand")
+			for k, v := range []float64{min(a, b), max(a, b)} {
+				[]*Usage{less, more}[k].named("app", true).demand.Add(v, at(i))
+				wanted[k][i] = pack(v)
+			}
+		}
+		var got [2][hours * steps]packed
+		for k, usage := range []*Usage{less, more} {
+			read, err := Unmarshal(usage.Marshal())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range got[k] {
+				got[k][i] = usage.Demand("app").code(stepOf(at(i)))
+				if again := read.Demand("app").code(stepOf(at(i))); i < len(got[k])-1 && again != got[k][i] {
+					t.Fatalf("step %d is %d after a restart, and was %d", i, again, got[k][i])
+				}
+			}
+		}
+		for h := range hours {
+			var level [2]int
+			for k := range wanted {
+				of := wanted[k][h*int(steps) : (h+1)*int(steps)]
+				level[k] = int(slices.Max(of)-slices.Min(of))/(2*levels) + 1
+			}
+			for i := h * int(steps); i < (h+1)*int(steps)-1; i++ {
+				for k := range wanted {
+					if off := int(got[k][i]) - int(wanted[k][i]); max(off, -off) > level[k] {
+						t.Fatalf("step %d is %d, want %d within %d", i, got[k][i], wanted[k][i], level[k])
+					}
+				}
+				if int(got[0][i])-int(got[1][i]) > level[0]+level[1] {
+					t.Fatalf("step %d: the smaller demand is kept as %d, the larger one as %d", i, got[0][i], got[1][i])
+				}
 			}
 		}
 	})
