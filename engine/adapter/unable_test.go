@@ -81,6 +81,57 @@ func TestAnObjectThatCannotSleepCanBeSmaller(t *testing.T) {
 	}
 }
 
+// TestAChangedObjectIsJudgedForEachOtherClaim changes an object by one claim and pauses it: the change stays while it is claimed, and every
+// other claim is as impossible as for an object without changes, so the original comes back.
+func TestAChangedObjectIsJudgedForEachOtherClaim(t *testing.T) {
+	less, bounds := size(workload.SizeAtMost, 2), workload.Plan{Max: number(2)}
+	slept := sleep()
+	slept.Max = number(2)
+	const counts, both = `"sets":[{"count":3,"name":"a"}]`, `"max":5,"paused":true,"sets":[{"count":3,"name":"a"}]`
+	still := func(count string) string { return strings.Replace(`{`+both+`}`, "3", count, 1) }
+	for name, tc := range map[string]struct {
+		claims      string
+		first, then workload.Plan
+		state       workload.State
+		spec        string
+	}{
+		"asleep, and so again":      {"[]", sleep(), sleep(), workload.StateAsleep, still("0")},
+		"less, and so again":        {"[]", less, less, workload.StateAsleep, still("2")},
+		"less, and still less":      {"[]", less, size(workload.SizeAtMost, 1), workload.StateAsleep, still("1")},
+		"bounds, and so again":      {"[]", bounds, bounds, workload.StateSet, `{"max":2,"paused":true,` + counts + `}`},
+		"less, then asleep":         {"[Sleep]", less, sleep(), workload.StateUnable, `{` + both + `}`},
+		"asleep, then less":         {"[Size]", sleep(), less, workload.StateUnable, `{` + both + `}`},
+		"asleep, then with bounds":  {"[Bounds]", sleep(), slept, workload.StateAsleep, still("0")},
+		"bounds, then asleep":       {"[Sleep]", bounds, slept, workload.StateUnable, `{"max":2,"paused":true,` + counts + `}`},
+		"bounds, then asleep alone": {"[]", bounds, sleep(), workload.StateUnable, `{` + both + `}`},
+	} {
+		a := mustCompile(t, strings.Replace(pausableYAML, "- when:", "- claims: "+tc.claims+"\n  when:", 1), Keys{})
+		s := newServer(object(`{"max":5,` + counts + `}`))
+		s.settle(t, a, tc.first)
+		s.set("/spec/paused", "true")
+		if got := s.settle(t, a, tc.then); got.State != tc.state || s.spec() != tc.spec {
+			t.Errorf("%s: the state is %s (%s) with %s, want %s with %s", name, got.State, got.Message, s.spec(), tc.state, tc.spec)
+		}
+		if s.settle(t, a, workload.Plan{}); s.spec() != `{`+both+`}` {
+			t.Errorf("%s: without a claim it is %s", name, s.spec())
+		}
+	}
+}
+
+// A sleeping component has its minimum, which can be the count of less as well: either claim stays.
+func TestASleepingObjectAtItsMinimumStaysSo(t *testing.T) {
+	a := mustCompile(t, strings.Replace(pausableYAML, "replicas: .count", "replicas: .count, minimum: 1", 1), Keys{})
+	for name, plan := range map[string]workload.Plan{"asleep": sleep(), "less": size(workload.SizeAtMost, 1)} {
+		s := newServer(object(`{"sets":[{"name":"a","count":3}]}`))
+		s.settle(t, a, plan)
+		s.set("/spec/paused", "true")
+		got, want := s.settle(t, a, plan), `{"paused":true,"sets":[{"count":1,"name":"a"}]}`
+		if got.State != workload.StateAsleep || s.spec() != want {
+			t.Errorf("%s: the state is %s (%s) with %s", name, got.State, got.Message, s.spec())
+		}
+	}
+}
+
 // TestAPauseOfTheOwnerIsReported: a hold of Flyball is no pause of the owner, and an object can be unable without a pause.
 func TestAPauseOfTheOwnerIsReported(t *testing.T) {
 	const because = "because: its owner has paused it"

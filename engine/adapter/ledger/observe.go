@@ -174,25 +174,43 @@ func (v *View) VariantOf(all []compiled.Variant) *compiled.Variant {
 	return nil
 }
 
-// Unable returns the reason why a claim does not change the object, or "". An object with a changed size or bound has
-// none: its status is that of the changed object, and it keeps the change for as long as that is claimed.
+// Unable returns the reason why a claim does not change the object, or "". An object that this claim has changed has none: its status is
+// that of the changed object, and it keeps the change for as long as that is claimed.
 func (v *View) Unable(claim v1alpha1.UnableClaim) string {
 	for i := range v.Entries {
-		if l := &v.Entries[i]; l.State == FieldSet && v.isCapacity(l.Location) {
+		if l := &v.Entries[i]; l.State == FieldSet && v.isSetBy(l, claim) {
 			return ""
 		}
 	}
 	return v.Spec.Unable(claim, v.Original)
 }
 
-// isCapacity reports whether a field belongs to the size, or is a bound.
-func (v *View) isCapacity(at projection.Location) bool {
+// isSetBy reports whether a claim can have set the field of an entry. A sleeping component has 0 pods or its minimum, which can be the
+// count of less as well.
+func (v *View) isSetBy(l *TrackedField, claim v1alpha1.UnableClaim) bool {
+	part := v.ComponentAt(l.Location)
+	count := int64(-1)
+	if part != nil {
+		count, _ = part.Read(l.Entry.Set)
+	}
+	switch claim {
+	case v1alpha1.UnableSleep:
+		return v.IsSuspend(l.Location) || part != nil && count <= part.Minimum
+	case v1alpha1.UnableSize:
+		return part != nil && count > 0
+	}
+	return v.isBound(l.Location)
+}
+
+// isBound reports whether a field is the minimum or the maximum of the object or of an element.
+func (v *View) isBound(at projection.Location) bool {
 	switch at.Kind {
 	case projection.InElement:
-		return v.Object.Elements[at.Index].Part.Kind != workload.PartAmount
+		kind := v.Object.Elements[at.Index].Part.Kind
+		return kind != workload.PartAmount && kind != workload.PartCount
 	case projection.InSlot:
 		is := func(b *compiled.Bound) bool { return b != nil && b.Slot.Index == at.Index }
-		return v.IsSize(at) || is(v.Spec.Min) || is(v.Spec.Max)
+		return is(v.Spec.Min) || is(v.Spec.Max)
 	}
 	return false
 }
