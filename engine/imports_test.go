@@ -20,7 +20,7 @@ import (
 const module = "flyball.dev/flyball/"
 
 // pure are the packages that see no client and call no clock.
-var pure = []string{"engine/path", "engine/timeline", "engine/podplan", "engine/workload", "engine/adapter", "engine/pipeline",
+var pure = []string{"engine/path", "engine/timeline", "engine/workload", "engine/adapter", "engine/pipeline",
 	"engine/policy", "engine/decide", "engine/tuning/podsize", "engine/notify"}
 
 // ioPackages are the packages that talk to the network. They import pure ones, never one another.
@@ -180,11 +180,11 @@ func TestPurePackagesCallNoClock(t *testing.T) {
 	}
 }
 
-// TestPureImportsGoOneWay checks path <- workload, podplan; timeline, workload <- adapter <- pipeline <- policy <- decide,
+// TestPureImportsGoOneWay checks path <- workload; timeline, workload <- adapter <- pipeline <- policy <- decide,
 // notify <- podsize.
 func TestPureImportsGoOneWay(t *testing.T) {
 	layers := map[string]int{
-		"engine/path": 0, "engine/timeline": 0, "engine/workload": 1, "engine/podplan": 1, "engine/adapter": 2,
+		"engine/path": 0, "engine/timeline": 0, "engine/workload": 1, "engine/adapter": 2,
 		"engine/pipeline": 3, "engine/policy": 4, "engine/decide": 5,
 		"engine/tuning/podsize": 6,
 		"engine/notify":         5,

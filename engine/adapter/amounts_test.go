@@ -12,7 +12,6 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -75,7 +74,7 @@ func TestInRatio(t *testing.T) {
 		{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64},
 		{math.MaxInt64 / 2, 1, 3, math.MaxInt64},
 	} {
-		if got := podplan.LimitFor(test.request, test.ownRequest, test.ownLimit); got != test.want {
+		if got := workload.LimitFor(test.request, test.ownRequest, test.ownLimit); got != test.want {
 			t.Errorf("LimitFor(%d, %d, %d) = %d, want %d", test.request, test.ownRequest, test.ownLimit, got, test.want)
 		}
 	}

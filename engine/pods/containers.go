@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"flyball.dev/flyball/engine/path/rawjson"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -47,7 +46,7 @@ func (p pods) containers(values []rawjson.Value) []workload.Element {
 		}
 		return true
 	})
-	if r := p.resizeOf(values); r != (podplan.Resize{}) {
+	if r := p.resizeOf(values); r != (workload.Resize{}) {
 		text := packResize(r)
 		if r.Message == "" {
 			text = p.interner.String(text)
@@ -105,33 +104,33 @@ func restartsOf(name string, statuses rawjson.Value) (restarts, killed int64) {
 const longestResize = 256
 
 // resizeOf returns the state of the pod's requests in comparison with the template.
-func (p pods) resizeOf(values []rawjson.Value) podplan.Resize {
+func (p pods) resizeOf(values []rawjson.Value) workload.Resize {
 	r := resizeOf(values[atConditions], values[atManaged], p.own)
-	if r.State == podplan.ResizeDone && values[atObserved].Int() > 0 && values[atObserved].Int() < values[atGeneration].Int() {
-		r.State, r.Message = podplan.ResizeInProgress, "its node has not looked at the change yet"
+	if r.State == workload.ResizeDone && values[atObserved].Int() > 0 && values[atObserved].Int() < values[atGeneration].Int() {
+		r.State, r.Message = workload.ResizeInProgress, "its node has not looked at the change yet"
 	}
 	r.Unsupported, r.Made = !supportsResize(values[atStatuses]), values[atTunedBy].Str != ""
-	r.Boost = workload.OneLine(values[atBoost].Str, podplan.LongestBoost)
+	r.Boost = workload.OneLine(values[atBoost].Str, workload.LongestBoost)
 	return r
 }
 
 // resizeOf returns the state of a pod's last in-place change, and the field manager that made it. If several managers have
 // changed the pod, it returns a manager other than Flyball.
-func resizeOf(conditions, managed rawjson.Value, own string) (r podplan.Resize) {
+func resizeOf(conditions, managed rawjson.Value, own string) (r workload.Resize) {
 	conditions.ForEach(func(_, c rawjson.Value) bool {
 		if c.Get("status").Str != "True" {
 			return true
 		}
-		state, reason := podplan.ResizeDone, c.Get("reason").Str
+		state, reason := workload.ResizeDone, c.Get("reason").Str
 		switch kind := c.Get("type").Str; {
 		case kind == "PodResizePending" && reason == "Infeasible":
-			state = podplan.ResizeInfeasible
+			state = workload.ResizeInfeasible
 		case kind == "PodResizePending":
-			state = podplan.ResizeDeferred
+			state = workload.ResizeDeferred
 		case kind == "PodResizeInProgress" && reason == "Error":
-			state = podplan.ResizeFailing
+			state = workload.ResizeFailing
 		case kind == "PodResizeInProgress":
-			state = podplan.ResizeInProgress
+			state = workload.ResizeInProgress
 		}
 		if state > r.State {
 			r.State, r.Message = state, workload.OneLine(c.Get("message").Str, longestResize)
@@ -173,7 +172,7 @@ const (
 	made        = 16
 )
 
-func packResize(r podplan.Resize) string {
+func packResize(r workload.Resize) string {
 	head := rune('0' + r.State)
 	if r.Unsupported {
 		head += unsupported
@@ -184,22 +183,22 @@ func packResize(r podplan.Resize) string {
 	return string(head) + r.By + "\n" + r.Boost + "\n" + r.Message
 }
 
-func unpackResize(text string) (r podplan.Resize) {
+func unpackResize(text string) (r workload.Resize) {
 	head := text[0] - '0'
-	r.State, r.Unsupported, r.Made = podplan.ResizeState(head%unsupported), head&unsupported > 0, head&made > 0
+	r.State, r.Unsupported, r.Made = workload.ResizeState(head%unsupported), head&unsupported > 0, head&made > 0
 	r.By, text, _ = strings.Cut(text[1:], "\n")
 	r.Boost, r.Message, _ = strings.Cut(text, "\n")
 	return r
 }
 
 // unpackContainers returns the containers of a projected pod, and the state of its last in-place change.
-func unpackContainers(elements []workload.Element) (all []podplan.Container, r podplan.Resize) {
+func unpackContainers(elements []workload.Element) (all []workload.Container, r workload.Resize) {
 	for _, e := range elements {
 		if e.Name == "" {
 			r = unpackResize(e.Raw)
 			continue
 		}
-		c := podplan.Container{Name: e.Name}
+		c := workload.Container{Name: e.Name}
 		flags, b := int64(0), []byte(e.Raw)
 		for _, to := range []*int64{&c.CPU, &c.Memory, &c.CPULimit, &c.MemoryLimit, &flags, &c.Restarts, &c.KilledAt} {
 			v, n := binary.Varint(b)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // The writer is known for a pod that was created with other requests, and for a pod that was changed later.
@@ -15,14 +15,14 @@ func TestRequestsSetAtCreationAreRecognised(t *testing.T) {
 	 "spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"1"}}}]},
 	 "status":{"conditions":[{"type":"PodResizePending","status":"True","reason":"Deferred","message":"no room"}]}}`
 	for more, want := range map[string]struct {
-		resize  podplan.Resize
+		resize  workload.Resize
 		resized bool
 	}{
-		``: {podplan.Resize{Made: true, State: podplan.ResizeDeferred, Message: "no room"}, true},
-		`,"managedFields":[{"manager":"flyball","subresource":"resize","fieldsV1":{"f:spec":{}}}]`: {podplan.Resize{By: "flyball", Made: true,
-			State: podplan.ResizeDeferred, Message: "no room"}, true},
-		`,"managedFields":[{"manager":"vpa","subresource":"resize","fieldsV1":{"f:spec":{}}}]`: {podplan.Resize{By: "vpa", Made: true,
-			State: podplan.ResizeDeferred, Message: "no room"}, false},
+		``: {workload.Resize{Made: true, State: workload.ResizeDeferred, Message: "no room"}, true},
+		`,"managedFields":[{"manager":"flyball","subresource":"resize","fieldsV1":{"f:spec":{}}}]`: {workload.Resize{By: "flyball", Made: true,
+			State: workload.ResizeDeferred, Message: "no room"}, true},
+		`,"managedFields":[{"manager":"vpa","subresource":"resize","fieldsV1":{"f:spec":{}}}]`: {workload.Resize{By: "vpa", Made: true,
+			State: workload.ResizeDeferred, Message: "no room"}, false},
 	} {
 		obj, err := newPods(newIdentity(), "flyball", true).Project([]byte(strings.Replace(raw, "%MORE", more, 1)))
 		if err != nil {
@@ -52,15 +52,15 @@ func TestContainersAreProjected(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := podOf(obj)
-	want := []podplan.Container{
-		{Name: "main", Resources: podplan.Resources{CPU: 1500, Memory: 1 << 30, CPULimit: 2000, MemoryLimit: 2 << 30}, RestartsForMemory: true,
+	want := []workload.Container{
+		{Name: "main", Resources: workload.Resources{CPU: 1500, Memory: 1 << 30, CPULimit: 2000, MemoryLimit: 2 << 30}, RestartsForMemory: true,
 			Restarts: 2},
-		{Name: "side", Resources: podplan.Resources{CPU: 10}, Sidecar: true},
+		{Name: "side", Resources: workload.Resources{CPU: 10}, Sidecar: true},
 	}
 	if diff := cmp.Diff(want, p.Containers); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if want := (podplan.Resize{By: "flyball", State: podplan.ResizeInfeasible, Message: "no room", Unsupported: true}); p.Resize != want {
+	if want := (workload.Resize{By: "flyball", State: workload.ResizeInfeasible, Message: "no room", Unsupported: true}); p.Resize != want {
 		t.Errorf("%+v", p.Resize)
 	}
 	m := New(Options{Own: "flyball"})
@@ -80,21 +80,21 @@ func TestContainersAreProjected(t *testing.T) {
 func TestInPlaceChangesFollowTheNodesStatus(t *testing.T) {
 	for _, test := range []struct {
 		reason, metadata, status string
-		want                     podplan.Resize
+		want                     workload.Resize
 	}{
-		{"nothing runs yet", ``, `"containerStatuses":[{"name":"a","state":{"waiting":{}}}]`, podplan.Resize{}},
+		{"nothing runs yet", ``, `"containerStatuses":[{"name":"a","state":{"waiting":{}}}]`, workload.Resize{}},
 		{"it says what a container has", ``,
-			`"containerStatuses":[{"name":"a","state":{"waiting":{}}},{"name":"b","state":{"running":{}},"resources":{}}]`, podplan.Resize{}},
+			`"containerStatuses":[{"name":"a","state":{"waiting":{}}},{"name":"b","state":{"running":{}},"resources":{}}]`, workload.Resize{}},
 		{"it does not say what a container has", ``,
 			`"containerStatuses":[{"name":"a","state":{"running":{}}},{"name":"b","state":{"running":{}},"resources":{}}]`,
-			podplan.Resize{Unsupported: true}},
+			workload.Resize{Unsupported: true}},
 		{"it has not looked at the change", `,"generation":3`, `"observedGeneration":2`,
-			podplan.Resize{State: podplan.ResizeInProgress, Message: "its node has not looked at the change yet"}},
-		{"it has looked at the change", `,"generation":3`, `"observedGeneration":3`, podplan.Resize{}},
-		{"it does not say what it has looked at", `,"generation":3`, `"phase":"Running"`, podplan.Resize{}},
+			workload.Resize{State: workload.ResizeInProgress, Message: "its node has not looked at the change yet"}},
+		{"it has looked at the change", `,"generation":3`, `"observedGeneration":3`, workload.Resize{}},
+		{"it does not say what it has looked at", `,"generation":3`, `"phase":"Running"`, workload.Resize{}},
 		{"it deferred the change before", `,"generation":3`,
 			`"observedGeneration":2,"conditions":[{"type":"PodResizePending","status":"True","reason":"Deferred"}]`,
-			podplan.Resize{State: podplan.ResizeDeferred, Message: "its node says Deferred"}},
+			workload.Resize{State: workload.ResizeDeferred, Message: "its node says Deferred"}},
 	} {
 		raw := `{"metadata":{"name":"a","namespace":"shop","uid":"u"` + test.metadata +
 			`},"spec":{"containers":[{"name":"a"},{"name":"b"}]},"status":{` + test.status + `}}`

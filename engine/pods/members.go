@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -159,20 +158,20 @@ func (m *Members) Trouble() string {
 }
 
 // Fleet returns the current active pods of a target; false: not everything is known yet.
-func (m *Members) Fleet(ref workload.Ref) (*podplan.Fleet, bool) {
+func (m *Members) Fleet(ref workload.Ref) (*workload.Fleet, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.known {
 		return nil, false
 	}
-	f := &podplan.Fleet{Own: m.opts.Own}
+	f := &workload.Fleet{Own: m.opts.Own}
 	m.tree.relink(ref)
 	b := m.tree.branches[ref]
 	if b == nil {
 		return f, true
 	}
 	f.Moved = b.moved
-	found := map[string]*podplan.Node{}
+	found := map[string]*workload.Node{}
 	b.each(func(obj *workload.Object) {
 		if isCounted(obj) {
 			p := podOf(obj)
@@ -189,31 +188,31 @@ func isCounted(pod *workload.Object) bool {
 }
 
 // podOf returns a pod without its node.
-func podOf(obj *workload.Object) *podplan.Pod {
+func podOf(obj *workload.Object) *workload.Pod {
 	f, group := unpack(textAt(obj, podFacts)), home(obj)
-	p := &podplan.Pod{
+	p := &workload.Pod{
 		Namespace: obj.Namespace, Name: obj.Name, UID: obj.UID, Version: obj.ResourceVersion, Assigned: textAt(obj, podNode) != "",
 		Group: group.String(), Phase: f.phase, Ready: f.ready, Changed: f.changed, Created: obj.Created, Restarts: f.restarts,
-		Cost: podplan.ParseCost(textAt(obj, podCost)), Writer: textAt(obj, podWriter),
+		Cost: workload.ParseCost(textAt(obj, podCost)), Writer: textAt(obj, podWriter),
 	}
 	p.Revision = p.Group + textAt(obj, podRevision)
 	p.Containers, p.Resize = unpackContainers(obj.Elements)
 	return p
 }
 
-func (m *Members) nodeOf(name string, found map[string]*podplan.Node) *podplan.Node {
+func (m *Members) nodeOf(name string, found map[string]*workload.Node) *workload.Node {
 	if name == "" {
 		return nil
 	}
 	if n, again := found[name]; again {
 		return n
 	}
-	var n *podplan.Node
+	var n *workload.Node
 	if m.nodes == nil {
 		return nil
 	}
 	if obj := m.nodes.Get("", name); obj != nil {
-		n = &podplan.Node{Name: name, Labels: make(map[string]string, len(obj.Labels)), Deleting: obj.Deleting}
+		n = &workload.Node{Name: name, Labels: make(map[string]string, len(obj.Labels)), Deleting: obj.Deleting}
 		for _, label := range obj.Labels {
 			n.Labels[label.Key] = label.Value
 		}
@@ -261,16 +260,16 @@ func (m *Members) ownersOf(is func(*workload.Object) bool) []workload.Ref {
 
 // CostedPods returns the pods, directly owned by an object, with a cost set by Flyball, finished pods included, without
 // their nodes.
-func (m *Members) CostedPods(ref workload.Ref) []*podplan.Pod { return m.podsOf(ref, m.isCosted) }
+func (m *Members) CostedPods(ref workload.Ref) []*workload.Pod { return m.podsOf(ref, m.isCosted) }
 
 // ResizedPods returns the active pods, directly owned by an object, that Flyball changed in place, without their nodes.
-func (m *Members) ResizedPods(ref workload.Ref) []*podplan.Pod { return m.podsOf(ref, m.isResized) }
+func (m *Members) ResizedPods(ref workload.Ref) []*workload.Pod { return m.podsOf(ref, m.isResized) }
 
 // podsOf returns the accepted pods directly owned by an object, without their nodes.
-func (m *Members) podsOf(ref workload.Ref, is func(*workload.Object) bool) []*podplan.Pod {
+func (m *Members) podsOf(ref workload.Ref, is func(*workload.Object) bool) []*workload.Pod {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var pods []*podplan.Pod
+	var pods []*workload.Pod
 	if b := m.tree.branches[ref]; b != nil {
 		for _, obj := range b.pods {
 			if is(obj) {

@@ -11,7 +11,6 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/path/rawjson"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -137,7 +136,7 @@ const (
 
 func newPods(id identity, own string, wide bool) pods {
 	more := []string{".spec.nodeName", ".status.phase", ".status.conditions", ".status.containerStatuses",
-		".metadata.labels['controller-revision-hash']", ".metadata.annotations['" + podplan.CostAnnotation + "']", ".metadata.managedFields"}
+		".metadata.labels['controller-revision-hash']", ".metadata.annotations['" + workload.CostAnnotation + "']", ".metadata.managedFields"}
 	if wide {
 		more = append(more, ".spec.containers", ".spec.initContainers", ".status.initContainerStatuses", ".metadata.generation",
 			".status.observedGeneration",
@@ -189,7 +188,7 @@ func textAt(obj *workload.Object, i int) string {
 
 // facts are the changing properties of a pod.
 type facts struct {
-	phase    podplan.Phase
+	phase    workload.PodPhase
 	finished bool
 	ready    bool
 	changed  int64
@@ -200,9 +199,9 @@ func factsOf(values []rawjson.Value) facts {
 	var f facts
 	switch values[atPhase].Str {
 	case "Running":
-		f.phase = podplan.Running
+		f.phase = workload.PodRunning
 	case "Unknown":
-		f.phase = podplan.Unknown
+		f.phase = workload.PodUnknown
 	case "Succeeded", "Failed":
 		f.finished = true
 	}
@@ -237,7 +236,7 @@ func unpack(text string) facts {
 		return facts{}
 	}
 	b := []byte(text)
-	f := facts{phase: podplan.Phase(b[0] & 3), ready: b[0]&4 > 0, finished: b[0]&8 > 0}
+	f := facts{phase: workload.PodPhase(b[0] & 3), ready: b[0]&4 > 0, finished: b[0]&8 > 0}
 	var n int
 	f.changed, n = binary.Varint(b[1:])
 	f.restarts, _ = binary.Varint(b[1+max(n, 0):])
@@ -254,7 +253,7 @@ func (p pods) writerOf(managed rawjson.Value) string {
 	managed.ForEach(func(_, entry rawjson.Value) bool {
 		owned := false
 		entry.Get("fieldsV1.f:metadata.f:annotations").ForEach(func(key, _ rawjson.Value) bool {
-			owned = key.Str == "f:"+podplan.CostAnnotation
+			owned = key.Str == "f:"+workload.CostAnnotation
 			return !owned
 		})
 		if name := entry.Get("manager").Str; owned && (writer == "" || writer == p.own) {

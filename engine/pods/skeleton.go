@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"flyball.dev/flyball/engine/apply"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -22,7 +21,7 @@ type Index interface {
 	// Observe adds a listener to later changes of pods.
 	Observe(l Listener)
 	// Fleet returns the active pods of a target; false: not everything is known yet.
-	Fleet(ref workload.Ref) (*podplan.Fleet, bool)
+	Fleet(ref workload.Ref) (*workload.Fleet, bool)
 	// Groups returns the direct owners of the pods below a target. Above returns the owners of an object; sure is true if
 	// there can be no others.
 	Groups(ref workload.Ref) []workload.Ref
@@ -83,7 +82,7 @@ func (l *Skeleton) Calm(refs ...workload.Ref) {
 
 // Write sends a patch of one pod. It fails with apply.ErrBehind if the pod has changed since it was read, and with
 // apply.ErrUndone if the write has no effect.
-func (l *Skeleton) Write(ctx context.Context, pod *podplan.Pod, patch *workload.Patch) (apply.Outcome, error) {
+func (l *Skeleton) Write(ctx context.Context, pod *workload.Pod, patch *workload.Patch) (apply.Outcome, error) {
 	obj := &workload.Object{Namespace: pod.Namespace, Name: pod.Name, ResourceVersion: pod.Version}
 	result, err := l.writer.Apply(ctx, podResource, obj, patch)
 	return result, result.PodError(err)
@@ -142,7 +141,7 @@ func (l *Skeleton) Unread(impossible string) string {
 }
 
 // GroupsIn returns those of some owners, in a namespace or in all, that own pods directly.
-func GroupsIn(owners []workload.Ref, namespace string, pods func(workload.Ref) []*podplan.Pod) []workload.Ref {
+func GroupsIn(owners []workload.Ref, namespace string, pods func(workload.Ref) []*workload.Pod) []workload.Ref {
 	return slices.DeleteFunc(owners, func(ref workload.Ref) bool {
 		return namespace != "" && ref.Namespace != namespace || len(pods(ref)) == 0
 	})

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -33,21 +32,21 @@ func project(t *testing.T, raw string) *workload.Object {
 func TestPodsAreProjected(t *testing.T) {
 	created := time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC).Unix()
 	const cost = `"annotations":{"controller.kubernetes.io/pod-deletion-cost":"-5"},`
-	want := podplan.Pod{Namespace: "shop", Name: "web-1", UID: "u1", Version: "7", Assigned: true, Group: "ReplicaSet.apps/shop/web-5d",
+	want := workload.Pod{Namespace: "shop", Name: "web-1", UID: "u1", Version: "7", Assigned: true, Group: "ReplicaSet.apps/shop/web-5d",
 		Revision: "ReplicaSet.apps/shop/web-5dabc",
-		Phase:    podplan.Running, Ready: true, Changed: created + 5, Created: created, Restarts: 9}
+		Phase:    workload.PodRunning, Ready: true, Changed: created + 5, Created: created, Restarts: 9}
 	for name, tc := range map[string]struct {
 		raw  string
-		edit func(*podplan.Pod)
+		edit func(*workload.Pod)
 	}{
-		"without a cost": {fmt.Sprintf(podJSON, "", "", "True"), func(*podplan.Pod) {}},
-		"not ready":      {fmt.Sprintf(podJSON, "", "", "False"), func(p *podplan.Pod) { p.Ready = false }},
-		"with its cost":  {fmt.Sprintf(podJSON, cost, "", "True"), func(p *podplan.Pod) { p.Cost, p.Writer = -5, "flyball" }},
+		"without a cost": {fmt.Sprintf(podJSON, "", "", "True"), func(*workload.Pod) {}},
+		"not ready":      {fmt.Sprintf(podJSON, "", "", "False"), func(p *workload.Pod) { p.Ready = false }},
+		"with its cost":  {fmt.Sprintf(podJSON, cost, "", "True"), func(p *workload.Pod) { p.Cost, p.Writer = -5, "flyball" }},
 		"with a cost that another agreed to": {fmt.Sprintf(podJSON, cost,
 			`,{"manager":"helm","fieldsV1":{"f:metadata":{"f:annotations":{"f:x":{},"f:controller.kubernetes.io/pod-deletion-cost":{}}}}}`, "True"),
-			func(p *podplan.Pod) { p.Cost, p.Writer = -5, "helm" }},
+			func(p *workload.Pod) { p.Cost, p.Writer = -5, "helm" }},
 		"with a cost that is no number": {fmt.Sprintf(podJSON, `"annotations":{"controller.kubernetes.io/pod-deletion-cost":"+5"},`, "", "True"),
-			func(p *podplan.Pod) { p.Writer = "flyball" }},
+			func(p *workload.Pod) { p.Writer = "flyball" }},
 	} {
 		p := want
 		tc.edit(&p)
@@ -67,7 +66,7 @@ func TestPodsAreProjected(t *testing.T) {
 	}
 	odd := podOf(project(t,
 		`{"metadata":{"name":"x","namespace":"shop","creationTimestamp":7},"spec":{"nodeName":""},"status":{"phase":"Odd","conditions":7}}`))
-	if odd == nil || odd.Assigned || odd.Created != 0 || odd.Group != "Pod/shop/x" || odd.Phase != podplan.Pending {
+	if odd == nil || odd.Assigned || odd.Created != 0 || odd.Group != "Pod/shop/x" || odd.Phase != workload.PodPending {
 		t.Errorf("a pod with odd fields is %+v", odd)
 	}
 }

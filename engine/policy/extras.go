@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"flyball.dev/flyball/engine/pipeline"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy/demand"
 	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
@@ -72,7 +71,7 @@ type PodOrderer interface {
 	// NodeLabels returns the node labels used by planning, the label of the reported spread first.
 	NodeLabels() []string
 	// PlanCosts returns the changes of deletion costs on the pods of a target.
-	PlanCosts(f *podplan.Fleet, now time.Time) podplan.Plan
+	PlanCosts(f *workload.Fleet, now time.Time) workload.CostPlan
 	// WritesPerSecond returns the limit of changes per second for a policy with the given number of pods.
 	WritesPerSecond(pods int) float64
 	// FillPods edits the part of an object's status about pods. Told returns the status's number of writes in the last

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
@@ -77,7 +76,7 @@ func TestABrokenPolicySelectsNothing(t *testing.T) {
 
 // The status counts the pods by state.
 func TestResizedPodsCountsByState(t *testing.T) {
-	got := policy.ResizedPods(podplan.Resizing{Pods: 21, Resized: 1, InProgress: 2, Deferred: 3, Infeasible: 4, Waiting: 11,
+	got := policy.ResizedPods(workload.Resizing{Pods: 21, Resized: 1, InProgress: 2, Deferred: 3, Infeasible: 4, Waiting: 11,
 		Message: "no room"})
 	want := &v1alpha1.ResizedPods{Total: 21, Resized: 1, InProgress: 2, Deferred: 3, Infeasible: 4, Waiting: 11, Message: "no room"}
 	if d := cmp.Diff(want, got); d != "" {

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -133,11 +132,11 @@ type TunedSummary struct {
 	// Next is the time of the next planned change; zero: none.
 	Next time.Time
 	// Pods is the state of pods changed in place; Pods.Pods is 0 without such pods.
-	Pods podplan.Resizing
+	Pods workload.Resizing
 }
 
 // ResizedPods returns the status of pods changed in place.
-func ResizedPods(r podplan.Resizing) *v1alpha1.ResizedPods {
+func ResizedPods(r workload.Resizing) *v1alpha1.ResizedPods {
 	return &v1alpha1.ResizedPods{
 		Total: int32(r.Pods), Resized: int32(r.Resized), Waiting: int32(r.Waiting), InProgress: int32(r.InProgress), Deferred: int32(r.Deferred),
 		Infeasible: int32(r.Infeasible), Message: r.Message,

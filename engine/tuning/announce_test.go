@@ -15,7 +15,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
@@ -68,10 +67,10 @@ func TestAutoscalerAndTargetAreAnnouncedSeparately(t *testing.T) {
 	var x subject
 	before, after := requesting("app", 0, 1<<30), requesting("app", 0, 300<<20)
 	for step, is := range []struct {
-		pods    []*podplan.Pod
+		pods    []*workload.Pod
 		minimum int64
-	}{{[]*podplan.Pod{before, before}, 5}, {[]*podplan.Pod{before, after}, 5}, {[]*podplan.Pod{after, after}, 5},
-		{[]*podplan.Pod{after, after}, 3}} {
+	}{{[]*workload.Pod{before, before}, 5}, {[]*workload.Pod{before, after}, 5}, {[]*workload.Pod{after, after}, 5},
+		{[]*workload.Pod{after, after}, 3}} {
 		x.has = podsize.NumbersOf(is.pods, true)
 		x.has.Numbers["min"] = is.minimum
 		l.announceChanges(ref, &world.Policy{}, &x, st, noon.Add(time.Duration(step)*time.Second))
@@ -150,6 +149,6 @@ func (h *heard) Eventf(_, related runtime.Object, _, _, _, note string, args ...
 }
 
 // requesting is a pod with one container that requests cpu in milli-CPU and memory in bytes.
-func requesting(container string, cpu, memory int64) *podplan.Pod {
-	return &podplan.Pod{Containers: []podplan.Container{{Name: container, Resources: podplan.Resources{CPU: cpu, Memory: memory}}}}
+func requesting(container string, cpu, memory int64) *workload.Pod {
+	return &workload.Pod{Containers: []workload.Container{{Name: container, Resources: workload.Resources{CPU: cpu, Memory: memory}}}}
 }

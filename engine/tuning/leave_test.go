@@ -17,7 +17,6 @@ import (
 	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/tuning/resize"
 	"flyball.dev/flyball/engine/workload"
@@ -30,7 +29,7 @@ type paidUp struct{}
 func (paidUp) Note(workload.Ref) resize.Note { return resize.Note{} }
 func (paidUp) Owes(workload.Ref) bool        { return false }
 func (paidUp) OwesAny() bool                 { return false }
-func (paidUp) Unable(*podplan.Fleet) string  { return "" }
+func (paidUp) Unable(*workload.Fleet) string { return "" }
 
 // scholar is a learner that has learnt something.
 type scholar struct {

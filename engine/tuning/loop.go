@@ -18,7 +18,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/tuning/resize"
@@ -38,7 +37,7 @@ type MeasuredPods interface {
 	NeedContainers(ctx context.Context) error
 	DropContainers(ctx context.Context) error
 	// Fleet returns the active pods of a target, or false while they are not fully known.
-	Fleet(ref workload.Ref) (*podplan.Fleet, bool)
+	Fleet(ref workload.Ref) (*workload.Fleet, bool)
 	// Trouble returns the reason why pods are not fully known.
 	Trouble() string
 }
@@ -47,7 +46,7 @@ type MeasuredPods interface {
 type Resized interface {
 	Note(ref workload.Ref) resize.Note
 	// Unable returns the reason why pods of a target cannot come down from a boost, or "".
-	Unable(f *podplan.Fleet) string
+	Unable(f *workload.Fleet) string
 	// Owes reports whether pods of a target may still have to be restored. OwesAny reports the same for all targets.
 	// Both return true while pods are unknown.
 	Owes(ref workload.Ref) bool

@@ -11,7 +11,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
@@ -118,7 +117,7 @@ func TestOwnActualProposedAndAppliedNumbersHaveSeparateMetrics(t *testing.T) {
 	id := tuned
 	b := newBook()
 	b.sums[id] = &policy.TunedSummary{Saved: workload.Requests{MilliCPU: 1500, MemoryBytes: -1 << 20}}
-	x := &subject{policy: id, has: podsize.NumbersOf([]*podplan.Pod{requesting("app", 700, 300<<20), requesting("app", 900, 300<<20)}, true)}
+	x := &subject{policy: id, has: podsize.NumbersOf([]*workload.Pod{requesting("app", 700, 300<<20), requesting("app", 900, 300<<20)}, true)}
 	x.found.Report = found()
 	x.found.Report.Containers[0].Memory = nil
 	x.found.Report.Autoscaler = &v1alpha1.RecommendedAutoscaler{Name: "web", Max: v1alpha1.RecommendedNumber{Recommended: 30},

@@ -9,7 +9,6 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
 
 	"flyball.dev/flyball/engine/workload"
@@ -39,7 +38,7 @@ const noWebhook = "this manager serves no webhook for pods (--webhook, --webhook
 
 // boostTrouble returns the reason why pods of a target get no boost: no webhook for pods is served, or a pod could not come
 // down from a boost.
-func (l *Actuator) boostTrouble(f *podplan.Fleet) string {
+func (l *Actuator) boostTrouble(f *workload.Fleet) string {
 	if l.opts.NoNewPods {
 		return noWebhook
 	}

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -22,8 +21,8 @@ type progress struct {
 
 // update records the pods during the roll-out of requests that are claimed since the instant since. still is the time for
 // which no further pod became ready with the requests. unready has the pods that have the requests and are not ready.
-func (r *progress) update(f *podplan.Fleet, asked map[workload.Amount]int64, since, now time.Time) (still time.Duration,
-	unready []*podplan.Pod) {
+func (r *progress) update(f *workload.Fleet, asked map[workload.Amount]int64, since, now time.Time) (still time.Duration,
+	unready []*workload.Pod) {
 	through := 0
 	for _, p := range f.Pods {
 		switch {
@@ -44,7 +43,7 @@ func (r *progress) update(f *podplan.Fleet, asked map[workload.Amount]int64, sin
 func (r *progress) again(now time.Time) { r.moved = now }
 
 // has reports whether a pod has the requests. Containers that the requests do not name are ignored.
-func has(p *podplan.Pod, asked map[workload.Amount]int64) bool {
+func has(p *workload.Pod, asked map[workload.Amount]int64) bool {
 	for _, c := range podsize.Usual(p) {
 		for of, n := range map[workload.Resource]int64{workload.CPU: c.CPU, workload.Memory: c.Memory} {
 			if to, wanted := asked[workload.Amount{Kind: workload.AmountRequest, Component: c.Name, Resource: of}]; wanted && to != n {

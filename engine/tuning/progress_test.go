@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -13,9 +12,9 @@ import (
 func TestHowLongNothingMoves(t *testing.T) {
 	noon := time.Date(2037, 1, 5, 12, 0, 0, 0, time.UTC)
 	asked := map[workload.Amount]int64{{Component: "main", Resource: workload.CPU}: 500}
-	pods := func(cpu int64, ready ...bool) (all []*podplan.Pod) {
+	pods := func(cpu int64, ready ...bool) (all []*workload.Pod) {
 		for _, r := range ready {
-			all = append(all, &podplan.Pod{Ready: r, Containers: []podplan.Container{{Name: "main", Resources: podplan.Resources{CPU: cpu}},
+			all = append(all, &workload.Pod{Ready: r, Containers: []workload.Container{{Name: "main", Resources: workload.Resources{CPU: cpu}},
 				{Name: "injected"}}})
 		}
 		return all
@@ -25,7 +24,7 @@ func TestHowLongNothingMoves(t *testing.T) {
 		reason         string
 		minute         int
 		since          time.Time
-		pods           []*podplan.Pod
+		pods           []*workload.Pod
 		still, unready int
 	}{
 		{"it begins", 0, noon, pods(1000, true, true), 0, 0},
@@ -36,13 +35,13 @@ func TestHowLongNothingMoves(t *testing.T) {
 		{"no pod is left", 17, noon, nil, 10, 0},
 		{"other requests", 18, noon.Add(time.Hour), nil, 0, 0},
 	} {
-		still, unready := r.update(&podplan.Fleet{Pods: look.pods}, asked, look.since, noon.Add(time.Duration(look.minute)*time.Minute))
+		still, unready := r.update(&workload.Fleet{Pods: look.pods}, asked, look.since, noon.Add(time.Duration(look.minute)*time.Minute))
 		if still != time.Duration(look.still)*time.Minute || len(unready) != look.unready {
 			t.Errorf("%s: nothing moves for %s, %d are not ready", look.reason, still, len(unready))
 		}
 	}
 	r.again(noon.Add(time.Hour))
-	if still, _ := r.update(&podplan.Fleet{}, asked, noon.Add(time.Hour), noon.Add(61*time.Minute)); still != time.Minute {
+	if still, _ := r.update(&workload.Fleet{}, asked, noon.Add(time.Hour), noon.Add(61*time.Minute)); still != time.Minute {
 		t.Errorf("counted anew: nothing moves for %s", still)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/workload"
@@ -72,7 +71,7 @@ func (r *recalled) drop() {
 
 // recall takes over the recorded history of a target, once, and the samples recorded during a gap. It returns true
 // while learning and deciding should wait for them.
-func (l *Actuator) recall(ctx context.Context, p *world.Policy, x *subject, f *podplan.Fleet, seen policy.Seen) (waits bool) {
+func (l *Actuator) recall(ctx context.Context, p *world.Policy, x *subject, f *workload.Fleet, seen policy.Seen) (waits bool) {
 	source := p.Tuner.Source()
 	if !source.Recorded || l.opts.Recorder == nil {
 		x.recalled.drop()
@@ -110,7 +109,7 @@ func (l *Actuator) recall(ctx context.Context, p *world.Policy, x *subject, f *p
 }
 
 // containersOf returns the containers of a target and of its pods. The history of former containers is not used.
-func containersOf(f *podplan.Fleet, seen policy.Seen) map[string]bool {
+func containersOf(f *workload.Fleet, seen policy.Seen) map[string]bool {
 	names := map[string]bool{}
 	for _, a := range seen.Own {
 		names[a.Component] = true

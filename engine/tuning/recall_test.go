@@ -14,7 +14,6 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/prometheus"
 	"flyball.dev/flyball/engine/tuning/measure"
@@ -95,7 +94,7 @@ func newStand(from, to time.Time) *stand {
 func (s *stand) round(t *testing.T, now time.Time) (waited int) {
 	t.Helper()
 	p := &world.Policy{Policy: decide.Policy{Policy: &policy.Policy{Extras: policy.Extras{Tuner: asking{}}}}}
-	f := &podplan.Fleet{Pods: []*podplan.Pod{pod("a", time.Hour, podplan.Container{Name: "app"})}}
+	f := &workload.Fleet{Pods: []*workload.Pod{pod("a", time.Hour, workload.Container{Name: "app"})}}
 	for {
 		waits := s.loop.recall(t.Context(), p, s.subject, f, policy.Seen{Now: now})
 		if waits {

@@ -15,7 +15,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -39,7 +38,7 @@ const longest = 512
 // Why returns the cause for which pods of a target are refused, or "" if none is reported. missing reports that the
 // target has fewer pods than wanted, and unready are the pods that are not ready. A refused read is an error.
 func (r RefusalReader) Why(ctx context.Context, kind schema.GroupVersionKind, ref workload.Ref, uid string, missing bool,
-	unready []*podplan.Pod) (string, error) {
+	unready []*workload.Pod) (string, error) {
 	why, err := r.condition(ctx, kind, ref)
 	if err != nil || why != "" {
 		return why, err
@@ -111,7 +110,7 @@ func last(e *corev1.Event) metav1.Time {
 func refused(message string) string { return "pods are refused: " + workload.OneLine(message, longest) }
 
 // ofPod returns the reason why a pod is not ready, or "" if it is gone or if its requests have no part in the reason.
-func (r RefusalReader) ofPod(ctx context.Context, p *podplan.Pod) (string, error) {
+func (r RefusalReader) ofPod(ctx context.Context, p *workload.Pod) (string, error) {
 	var list corev1.PodList
 	if err := r.Client.List(ctx, &list, client.InNamespace(p.Namespace), named(p.Name)); err != nil {
 		return "", fmt.Errorf("read pod %s/%s: %w", p.Namespace, p.Name, err)

@@ -11,7 +11,6 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/tuning/resize"
@@ -144,7 +143,7 @@ func (l *Actuator) markApplied(ref workload.Ref, id workload.Policy, own *decide
 	pods resize.Note) podsize.Numbers {
 	f, known := l.members.Fleet(ref)
 	if !known {
-		f = &podplan.Fleet{}
+		f = &workload.Fleet{}
 	}
 	h := podsize.NumbersOf(f.Pods, known)
 	st.Waiting = cmp.Or(pods.Frozen, pods.Turn)

@@ -11,7 +11,6 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/tuning/podsize"
@@ -45,7 +44,7 @@ type subject struct {
 	// has holds the present numbers of the pods and the autoscaler.
 	has podsize.Numbers
 	// pods is the progress of changes in place.
-	pods podplan.Resizing
+	pods workload.Resizing
 	// kept is the time of the last checkpoint.
 	kept time.Time
 	// recalled is the state of the recorded history.
@@ -105,7 +104,7 @@ func (l *Actuator) subject(ctx context.Context, s *world.Snapshot, ref workload.
 }
 
 // observe returns the input of a learner besides samples. It returns false if the target is gone, or not fully read yet.
-func (l *Actuator) observe(s *world.Snapshot, ref workload.Ref, f *podplan.Fleet, x *subject) (policy.Seen, bool) {
+func (l *Actuator) observe(s *world.Snapshot, ref workload.Ref, f *workload.Fleet, x *subject) (policy.Seen, bool) {
 	now := l.opts.Clock.Now()
 	k, obj := s.Kind(ref.GroupKind), s.Object(ref)
 	if k == nil || obj == nil || !k.Adapter.KeepsAmounts() {
@@ -166,7 +165,7 @@ const longStart = time.Hour
 
 // started returns the times, from creation until ready, of the pods that became ready since the last look. Pods that
 // are older than the manager do not count, because they may have become ready several times.
-func (x *subject) started(f *podplan.Fleet) (took []time.Duration) {
+func (x *subject) started(f *workload.Fleet) (took []time.Duration) {
 	known := make(map[string]bool, len(f.Pods))
 	for _, p := range f.Pods {
 		if !p.Ready && !x.starts[p.UID] {
@@ -201,7 +200,7 @@ func (s *sum) add(c measure.Container) {
 // samples returns the samples of a measurement, or none if nothing was measured since the last one. A pod is used once
 // it has been ready for a while. If there is no such pod, the other ready pods are used, and their samples are marked
 // as samples of starting pods.
-func (x *subject) samples(at, now time.Time, f *podplan.Fleet, measured map[types.NamespacedName]measure.Pod) []workload.Sample {
+func (x *subject) samples(at, now time.Time, f *workload.Fleet, measured map[types.NamespacedName]measure.Pod) []workload.Sample {
 	stamps, fresh, ready := map[string]string{}, false, 0
 	sums := map[string]*sum{}
 	anySettled := false
@@ -262,7 +261,7 @@ func list(at time.Time, sums map[string]*sum, fresh bool, ready int) []workload.
 }
 
 // addKills counts the kills for lack of memory after the last counted kill.
-func (x *subject) addKills(p *podplan.Pod, sums map[string]*sum, newest *int64) {
+func (x *subject) addKills(p *workload.Pod, sums map[string]*sum, newest *int64) {
 	for _, c := range p.Containers {
 		if c.KilledAt > x.killed && c.MemoryLimit > 0 {
 			s := of(sums, c.Name)
@@ -274,7 +273,7 @@ func (x *subject) addKills(p *podplan.Pod, sums map[string]*sum, newest *int64) 
 }
 
 // isSettled reports whether a pod is no longer starting: it has been ready for a while, and has no boost.
-func isSettled(p *podplan.Pod, now time.Time) bool {
+func isSettled(p *workload.Pod, now time.Time) bool {
 	_, boosted := podsize.Boosted(p)
 	return !boosted && p.Ready && now.Unix()-p.Changed >= int64(settled/time.Second)
 }

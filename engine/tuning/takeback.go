@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/tuning/rollout"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -14,13 +13,13 @@ import (
 
 // Refusals returns the cause for which pods of a target are refused.
 type Refusals interface {
-	Why(ctx context.Context, kind schema.GroupVersionKind, ref workload.Ref, uid string, missing bool, unready []*podplan.Pod) (string, error)
+	Why(ctx context.Context, kind schema.GroupVersionKind, ref workload.Ref, uid string, missing bool, unready []*workload.Pod) (string, error)
 }
 
 // stuck returns the reason why the roll-out of tuned values does not become ready: for rollout.Longest no further pod
 // became ready with the requests, and the cluster reports a cause. It returns "" if the roll-out is complete, goes on,
 // or is not blocked, for example while it is paused.
-func (l *Actuator) stuck(ctx context.Context, s *world.Snapshot, ref workload.Ref, x *subject, f *podplan.Fleet) string {
+func (l *Actuator) stuck(ctx context.Context, s *world.Snapshot, ref workload.Ref, x *subject, f *workload.Fleet) string {
 	k, obj := s.Kind(ref.GroupKind), s.Object(ref)
 	if l.opts.Refusals == nil || k == nil || obj == nil || !k.Adapter.KeepsAmounts() || !k.Adapter.SizesPods() || !hasSet(obj, x.policy) {
 		x.progress = progress{}

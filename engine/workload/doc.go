@@ -1,6 +1,7 @@
 // Package workload has the nouns shared by all other packages: an Object as the watch keeps it, its view for policies
 // (Observed), a policy's claim (Intent), the merged Plan, the originals (Ledger) and the write to the API server
-// (Patch). It knows no kind, no client and no clock.
+// (Patch). It has the pods of a target too (Fleet), and the order in which the ReplicaSet controller deletes them (victims.go,
+// spread.go). It knows no kind, no client and no clock.
 //
 // Decisions (docs/decisions): 0002.
 package workload

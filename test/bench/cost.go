@@ -15,8 +15,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy/deletioncost"
+	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/local"
 )
@@ -26,19 +26,19 @@ const zoneLabel = "topology.kubernetes.io/zone"
 // costPlans measures the plan for a Deployment of 2,000 pods without costs, which changes nearly all of them.
 func (b *bench) costPlans(ctx context.Context) error {
 	now := time.Now()
-	var pods []*podplan.Pod
+	var pods []*workload.Pod
 	for i := range 2000 {
 		name := fmt.Sprint("node-", i%100)
 		at := now.Add(-time.Hour).Unix() + int64(i)
-		pods = append(pods, &podplan.Pod{Name: fmt.Sprint("web-", i), UID: fmt.Sprint(i), Assigned: true, Group: "web", Revision: "web",
-			Phase: podplan.Running, Ready: true,
-			Changed: at, Created: at, Node: &podplan.Node{Name: name, Labels: map[string]string{zoneLabel: fmt.Sprint("zone-", i%100%3)}}})
+		pods = append(pods, &workload.Pod{Name: fmt.Sprint("web-", i), UID: fmt.Sprint(i), Assigned: true, Group: "web", Revision: "web",
+			Phase: workload.PodRunning, Ready: true,
+			Changed: at, Created: at, Node: &workload.Node{Name: name, Labels: map[string]string{zoneLabel: fmt.Sprint("zone-", i%100%3)}}})
 	}
 	var rounds []float64
 	for again(b.pureRounds, rounds) {
 		r := testing.Benchmark(func(t *testing.B) {
 			for t.Loop() {
-				f := &podplan.Fleet{Own: "flyball", Pods: pods}
+				f := &workload.Fleet{Own: "flyball", Pods: pods}
 				if n := len(deletioncost.Make(deletioncost.Default, f, deletioncost.Params{SpreadBy: []string{zoneLabel}}, false, now).Changes); n < 1900 {
 					t.Fatalf("the plan changes %d pods", n)
 				}

@@ -22,7 +22,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
@@ -193,7 +192,7 @@ func storedPod(i int) *corev1.Pod {
 		ResourceVersion: fmt.Sprint(100_000 + i), CreationTimestamp: at,
 		Labels: map[string]string{"app.kubernetes.io/name": "web", "app.kubernetes.io/instance": fmt.Sprint("web-", d),
 			"pod-template-hash": "5d8f7c9b64"},
-		Annotations: map[string]string{podplan.CostAnnotation: fmt.Sprint(-(i % podsPerDeployment))},
+		Annotations: map[string]string{workload.CostAnnotation: fmt.Sprint(-(i % podsPerDeployment))},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: fmt.Sprintf("web-%d-5d8f7c9b64", d),
 			UID: types.UID(fmt.Sprintf("%08x-0000-4000-9000-%012x", d, d)), Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true)}},
 	}}
@@ -225,7 +224,7 @@ func storedPod(i int) *corev1.Pod {
 		{Manager: "kubelet", Operation: "Update", APIVersion: "v1", Time: &at, FieldsType: "FieldsV1", Subresource: "status",
 			FieldsV1: metav1.NewFieldsV1(statusFields)},
 		{Manager: "flyball", Operation: "Update", APIVersion: "v1", Time: &at, FieldsType: "FieldsV1",
-			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{".":{},"f:` + podplan.CostAnnotation + `":{}}}}`)},
+			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{".":{},"f:` + workload.CostAnnotation + `":{}}}}`)},
 	}
 	return pod
 }

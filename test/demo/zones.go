@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/workload"
 )
 
 const (
@@ -140,7 +140,7 @@ func (d *demo) scaleZones(ctx context.Context, n int) error {
 				if isReady(&pods[i]) {
 					ready++
 				}
-				if pods[i].Annotations[podplan.CostAnnotation] != "" {
+				if pods[i].Annotations[workload.CostAnnotation] != "" {
 					costed++
 				}
 			}

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/workload"
 )
 
 const costNamespace = "even"
@@ -43,7 +43,7 @@ func (s *stage) podsGetCosts() {
 	pods := s.costed()
 	s.must(here.client.Status().Patch(s.ctx, &pods[0], client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Failed"}}`))))
 	s.must(here.client.Patch(s.ctx, &pods[1], client.RawPatch(types.MergePatchType,
-		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"77"}}}`, podplan.CostAnnotation)),
+		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"77"}}}`, workload.CostAnnotation)),
 		client.FieldOwner("karpenter")))
 }
 
@@ -51,14 +51,14 @@ func (s *stage) podsGetCosts() {
 func (s *stage) costed() []corev1.Pod {
 	var pods corev1.PodList
 	s.must(here.client.List(s.ctx, &pods, client.InNamespace(costNamespace)))
-	return slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return p.Annotations[podplan.CostAnnotation] == "" })
+	return slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return p.Annotations[workload.CostAnnotation] == "" })
 }
 
 // onlyForeignCosts checks that the only remaining deletion cost is the other writer's.
 func (s *stage) onlyForeignCosts() {
 	var left []string
 	for _, p := range s.costed() {
-		left = append(left, p.Annotations[podplan.CostAnnotation])
+		left = append(left, p.Annotations[workload.CostAnnotation])
 	}
 	if !slices.Equal(left, []string{"77"}) {
 		s.Errorf("pods have the deletion costs %v, want the 77 of somebody else", left)

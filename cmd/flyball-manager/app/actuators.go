@@ -14,7 +14,6 @@ import (
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/controller/adapters"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/pods/cost"
 	"flyball.dev/flyball/engine/reconcile"
@@ -57,7 +56,7 @@ func (b base) actuators(o pods.Options, queue *reconcile.Queue, metadatas metada
 }
 
 // tellKept sends an event about a pod that keeps requests of Flyball.
-func (b base) tellKept(p *podplan.Pod, why string) {
+func (b base) tellKept(p *workload.Pod, why string) {
 	pod := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: types.UID(p.UID)}
 	b.recorder.Eventf(pod, nil, corev1.EventTypeWarning, "RequestsKept", "GiveBack",
 		"no policy asks for the requests that Flyball gave it, and it keeps them until it is replaced: %s", why)

@@ -8,7 +8,6 @@ import (
 	"flyball.dev/flyball/engine/adapter/compiled"
 	"flyball.dev/flyball/engine/adapter/ledger"
 	"flyball.dev/flyball/engine/adapter/projection"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -45,7 +44,7 @@ func (v renderer) addAmounts(w *wants, amounts map[workload.Amount]workload.Clai
 		}
 		w.canOther = true
 		if limit := ledger.FindAmount(all, key, true); limit != nil && key.Kind == workload.AmountRequest {
-			c.Value, _ = podplan.Fit(c.Limits, c.Value, ledger.Requested(all, f), limit.Value)
+			c.Value, _ = workload.FitLimit(c.Limits, c.Value, ledger.Requested(all, f), limit.Value)
 		}
 		n := v.wantAmount(f, c, c.Value)
 		w.setValue(key.String(), n.Value)
@@ -118,12 +117,12 @@ func (v renderer) addLimit(w *wants, all []ledger.AmountField, f *ledger.AmountF
 		w.add(n)
 		return
 	}
-	_, to := podplan.Fit(c.Limits, c.Value, own, limit.Value)
+	_, to := workload.FitLimit(c.Limits, c.Value, own, limit.Value)
 	n.Value = limit.Part.Spell(to, n.Original, n.Field.Raw)
 	n.ValueForWas = n.Value
 	if l := limit.Entry; l != nil {
 		if was, ok := limit.Part.Read(l.Entry.Was); ok {
-			_, to := podplan.Fit(c.Limits, c.Value, own, was)
+			_, to := workload.FitLimit(c.Limits, c.Value, own, was)
 			n.ValueForWas = limit.Part.Spell(to, l.Entry.Was, l.Entry.Set)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
@@ -37,7 +36,7 @@ func (n PodStatus) Contested() string {
 }
 
 // foreignIn returns the foreign writers of costs in a fleet.
-func foreignIn(f *podplan.Fleet) string {
+func foreignIn(f *workload.Fleet) string {
 	count := countForeign(f)
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(count)) {
@@ -46,7 +45,7 @@ func foreignIn(f *podplan.Fleet) string {
 	return strings.Join(parts, ", ")
 }
 
-func countForeign(f *podplan.Fleet) map[string]int {
+func countForeign(f *workload.Fleet) map[string]int {
 	count := map[string]int{}
 	for _, p := range f.Pods {
 		if f.IsForeign(p) {
@@ -66,7 +65,7 @@ type stats struct {
 }
 
 // statsOf returns the numbers of a fleet with the values of a node label as domains.
-func statsOf(f *podplan.Fleet, label string, now time.Time) stats {
+func statsOf(f *workload.Fleet, label string, now time.Time) stats {
 	return stats{
 		pods: len(f.Pods), spread: f.Spread(label, nil), spreadAtHalf: f.Spread(label, f.ScaledDown(len(f.Pods)/2, now.Unix())),
 		foreign: countForeign(f),

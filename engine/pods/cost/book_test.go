@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -96,9 +95,9 @@ func TestCostsLingerAfterTheClaim(t *testing.T) {
 
 func TestWrittenCostsCountUntilTheWatchDeliversThem(t *testing.T) {
 	w := newWritten()
-	w.add(podplan.Change{Pod: &podplan.Pod{UID: "u", Version: "1"}, Cost: -7}, start)
+	w.add(workload.CostChange{Pod: &workload.Pod{UID: "u", Version: "1"}, Cost: -7}, start)
 	for version, want := range map[string]int32{"1": -7, "2": 0} {
-		f := &podplan.Fleet{Own: "flyball", Pods: []*podplan.Pod{{UID: "u", Version: version}}}
+		f := &workload.Fleet{Own: "flyball", Pods: []*workload.Pod{{UID: "u", Version: version}}}
 		if w.setCostsIn(f, start); f.Pods[0].Cost != want {
 			t.Errorf("as of version %s the pod costs %d", version, f.Pods[0].Cost)
 		}
@@ -107,14 +106,14 @@ func TestWrittenCostsCountUntilTheWatchDeliversThem(t *testing.T) {
 
 func TestRepeatedlyRemovedCostsAreLeft(t *testing.T) {
 	w := newWritten()
-	c := podplan.Change{Pod: &podplan.Pod{UID: "u", Version: "1"}, Cost: -7}
+	c := workload.CostChange{Pod: &workload.Pod{UID: "u", Version: "1"}, Cost: -7}
 	for i := range tries {
 		if w.isUndone(c, start) {
 			t.Fatalf("left after %d writes", i)
 		}
 		w.add(c, start)
 	}
-	if !w.isUndone(c, start) || w.isUndone(podplan.Change{Pod: c.Pod, Cost: -8}, start) {
+	if !w.isUndone(c, start) || w.isUndone(workload.CostChange{Pod: c.Pod, Cost: -8}, start) {
 		t.Error("the same cost is not left, or another one is")
 	}
 	if w.isUndone(c, start.Add(patience+time.Second)) {
@@ -125,9 +124,9 @@ func TestRepeatedlyRemovedCostsAreLeft(t *testing.T) {
 // Pods with a refused cost do not delay the others.
 func TestRefusedPodsAreTriedLast(t *testing.T) {
 	w := newWritten()
-	var changes []podplan.Change
+	var changes []workload.CostChange
 	for _, uid := range []string{"a", "b", "c", "d"} {
-		changes = append(changes, podplan.Change{Pod: &podplan.Pod{UID: uid}})
+		changes = append(changes, workload.CostChange{Pod: &workload.Pod{UID: uid}})
 	}
 	w.refuse(changes[1].Pod, start, errors.New("no"))
 	w.refuse(changes[0].Pod, start.Add(time.Second), errors.New("never"))
@@ -145,10 +144,10 @@ func TestRefusedPodsAreTriedLast(t *testing.T) {
 	if got := order(start.Add(patience + time.Minute)); got != "abcd" {
 		t.Errorf("much later they are tried as %s", got)
 	}
-	if got := w.refusalOf([]*podplan.Pod{changes[2].Pod, changes[0].Pod}); got != "never" {
+	if got := w.refusalOf([]*workload.Pod{changes[2].Pod, changes[0].Pod}); got != "never" {
 		t.Errorf("they are refused because of %q", got)
 	}
-	if got := w.refusalOf([]*podplan.Pod{changes[2].Pod}); got != "" {
+	if got := w.refusalOf([]*workload.Pod{changes[2].Pod}); got != "" {
 		t.Errorf("one that is not refused is refused because of %q", got)
 	}
 }
@@ -156,9 +155,9 @@ func TestRefusedPodsAreTriedLast(t *testing.T) {
 // If the API server accepts a cost but the pod is unchanged, the cost does not count as set and is not retried soon.
 func TestWritesWithoutEffectAreNotRetriedSoon(t *testing.T) {
 	w := newWritten()
-	c := podplan.Change{Pod: &podplan.Pod{UID: "a", Version: "7"}, Cost: -3}
+	c := workload.CostChange{Pod: &workload.Pod{UID: "a", Version: "7"}, Cost: -3}
 	w.addUndone(c, start)
-	f := &podplan.Fleet{Own: "flyball", Pods: []*podplan.Pod{{UID: "a", Version: "7"}}}
+	f := &workload.Fleet{Own: "flyball", Pods: []*workload.Pod{{UID: "a", Version: "7"}}}
 	w.setCostsIn(f, start)
 	if p := f.Pods[0]; p.Cost != 0 || p.Writer != "" {
 		t.Errorf("it counts as set: %+v", p)

@@ -11,7 +11,6 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/apply"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -43,14 +42,14 @@ func (l *Actuator) clean(ctx context.Context, ref workload.Ref) error {
 }
 
 // cleanGroup removes the costs of one owner's pods. It returns the error of the first failed pod.
-func (l *Actuator) cleanGroup(ctx context.Context, group workload.Ref, costed []*podplan.Pod) error {
-	changes := make([]podplan.Change, len(costed))
+func (l *Actuator) cleanGroup(ctx context.Context, group workload.Ref, costed []*workload.Pod) error {
+	changes := make([]workload.CostChange, len(costed))
 	for i, p := range costed {
 		changes[i].Pod = p
 	}
 	now := l.clock.Now()
 	l.written.sortRefusedIn(changes, now)
-	_, err := pods.Each(l.base, group, nil, l.clock.Now, changes, func(c podplan.Change) error {
+	_, err := pods.Each(l.base, group, nil, l.clock.Now, changes, func(c workload.CostChange) error {
 		err := l.write(ctx, workload.Policy{}, c.Pod, nil)
 		if err == nil {
 			return nil
@@ -170,7 +169,7 @@ func (l *Actuator) Leftover(p *world.Policy) string {
 	if why := l.base.Unread("deletion costs cannot be removed"); why != "" {
 		return why
 	}
-	var left []*podplan.Pod
+	var left []*workload.Pod
 	unknown := ""
 	for _, group := range l.costedGroups(p.ID.Namespace) {
 		s := l.ownershipOf(group)

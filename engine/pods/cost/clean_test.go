@@ -15,7 +15,6 @@ import (
 	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/apply"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/policy/selector"
@@ -36,14 +35,14 @@ var (
 // belongings are Members: one Deployment with one ReplicaSet whose pods have costs of Flyball, until these are removed.
 type belongings struct {
 	PodsWithCosts
-	pods   map[string]*podplan.Pod
+	pods   map[string]*workload.Pod
 	unsure bool
 }
 
-func (b *belongings) Fleet(workload.Ref) (*podplan.Fleet, bool) { return &podplan.Fleet{}, true }
-func (b *belongings) Observe(pods.Listener)                     {}
-func (b *belongings) Costed() []workload.Ref                    { return []workload.Ref{first, web} }
-func (b *belongings) Groups(workload.Ref) []workload.Ref        { return []workload.Ref{first} }
+func (b *belongings) Fleet(workload.Ref) (*workload.Fleet, bool) { return &workload.Fleet{}, true }
+func (b *belongings) Observe(pods.Listener)                      {}
+func (b *belongings) Costed() []workload.Ref                     { return []workload.Ref{first, web} }
+func (b *belongings) Groups(workload.Ref) []workload.Ref         { return []workload.Ref{first} }
 
 func (b *belongings) Above(r workload.Ref) ([]workload.Ref, bool) {
 	if r == first {
@@ -52,7 +51,7 @@ func (b *belongings) Above(r workload.Ref) ([]workload.Ref, bool) {
 	return nil, !b.unsure
 }
 
-func (b *belongings) CostedPods(r workload.Ref) (pods []*podplan.Pod) {
+func (b *belongings) CostedPods(r workload.Ref) (pods []*workload.Pod) {
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		if p := b.pods[name]; p != nil && r == first {
 			pods = append(pods, p)
@@ -85,9 +84,9 @@ func newScene(t *testing.T) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{belongings: &belongings{pods: map[string]*podplan.Pod{}}, objects: &worldtest.Store{}}
+	s := &scene{belongings: &belongings{pods: map[string]*workload.Pod{}}, objects: &worldtest.Store{}}
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		s.pods[name] = &podplan.Pod{Namespace: "shop", Name: name, UID: name, Writer: "flyball"}
+		s.pods[name] = &workload.Pod{Namespace: "shop", Name: name, UID: name, Writer: "flyball"}
 	}
 	w := world.New(selector.Scope{})
 	s.Actuator = New(w, s.belongings, s, Callbacks{Dirty: func(workload.Policy) {}}, nil, metrics, logr.Discard())

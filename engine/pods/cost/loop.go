@@ -18,7 +18,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/reconcile/gate"
@@ -37,7 +36,7 @@ type PodsWithCosts interface {
 	// Costed returns all owners, direct and indirect, of pods with a cost of Flyball. CostedPods returns the pods with
 	// such a cost that an object owns directly, finished pods included.
 	Costed() []workload.Ref
-	CostedPods(ref workload.Ref) []*podplan.Pod
+	CostedPods(ref workload.Ref) []*workload.Pod
 	// Look looks up the owner of an object again. Refresh looks up the owners of all objects again, after more kinds
 	// have become known.
 	Look(ref workload.Ref)
@@ -206,7 +205,7 @@ func (l *Actuator) claimOn(ref workload.Ref) *world.Policy {
 }
 
 // carryOut plans for a target and writes within the budget.
-func (l *Actuator) carryOut(ctx context.Context, ref workload.Ref, p *world.Policy, f *podplan.Fleet) error {
+func (l *Actuator) carryOut(ctx context.Context, ref workload.Ref, p *world.Policy, f *workload.Fleet) error {
 	now, orderer := l.clock.Now(), p.PodOrderer
 	l.written.setCostsIn(f, now)
 	plan := orderer.PlanCosts(f, now)

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/engine/apply"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -18,13 +17,13 @@ import (
 
 // setAll sets as many costs as the budget allows. It returns the note with the result, and the error of the first
 // refused write.
-func (l *Actuator) setAll(ctx context.Context, ref workload.Ref, p *world.Policy, changes []podplan.Change, n PodStatus,
+func (l *Actuator) setAll(ctx context.Context, ref workload.Ref, p *world.Policy, changes []workload.CostChange, n PodStatus,
 ) (PodStatus, error) {
 	now, budget := l.clock.Now(), l.book.budget(p.ID, p.PodOrderer)
 	l.written.sortRefusedIn(changes, now)
-	due := slices.DeleteFunc(slices.Clone(changes), func(c podplan.Change) bool { return l.written.isUndone(c, now) })
+	due := slices.DeleteFunc(slices.Clone(changes), func(c workload.CostChange) bool { return l.written.isUndone(c, now) })
 	n.Undone += len(changes) - len(due)
-	left, err := pods.Each(l.base, ref, budget, l.clock.Now, due, func(c podplan.Change) error {
+	left, err := pods.Each(l.base, ref, budget, l.clock.Now, due, func(c workload.CostChange) error {
 		cost := strconv.Itoa(int(c.Cost))
 		err := l.write(ctx, p.ID, c.Pod, &cost)
 		switch {
@@ -54,12 +53,12 @@ func (l *Actuator) setAll(ctx context.Context, ref workload.Ref, p *world.Policy
 
 // write sets or removes the cost of a pod. The pod must be unchanged since it was read, because a different writer
 // may have set a cost.
-func (l *Actuator) write(ctx context.Context, id workload.Policy, pod *podplan.Pod, cost *string) error {
-	value, kept := "null", workload.Kept{Key: podplan.CostAnnotation}
+func (l *Actuator) write(ctx context.Context, id workload.Policy, pod *workload.Pod, cost *string) error {
+	value, kept := "null", workload.Kept{Key: workload.CostAnnotation}
 	if cost != nil {
 		value, kept.Value = strconv.Quote(*cost), *cost
 	}
-	body := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{%q:%s}}}`, pod.Version, podplan.CostAnnotation, value)
+	body := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{%q:%s}}}`, pod.Version, workload.CostAnnotation, value)
 	result, err := l.base.Write(ctx, pod, &workload.Patch{Type: types.MergePatchType, Body: []byte(body), Keeps: &kept})
 	l.metrics.wrote(id, string(result))
 	if result == apply.Applied && l.book.wrote(id, l.clock.Now()) {

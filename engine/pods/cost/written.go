@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/workload"
 )
 
 const (
@@ -45,7 +45,7 @@ func newWritten() *written {
 }
 
 // add records a written cost.
-func (w *written) add(c podplan.Change, now time.Time) {
+func (w *written) add(c workload.CostChange, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := w.podOf(c, now)
@@ -54,7 +54,7 @@ func (w *written) add(c podplan.Change, now time.Time) {
 }
 
 // addUndone records a cost that the write itself dropped. Such a cost is not retried soon.
-func (w *written) addUndone(c podplan.Change, now time.Time) {
+func (w *written) addUndone(c workload.CostChange, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := w.podOf(c, now)
@@ -62,7 +62,7 @@ func (w *written) addUndone(c podplan.Change, now time.Time) {
 }
 
 // podOf returns the record of a pod for a cost. It starts again for another cost, and after patience.
-func (w *written) podOf(c podplan.Change, now time.Time) *writtenPod {
+func (w *written) podOf(c workload.CostChange, now time.Time) *writtenPod {
 	p := w.pods[c.Pod.UID]
 	if p == nil || p.cost != c.Cost || now.Sub(p.first) > patience {
 		p = &writtenPod{cost: c.Cost, first: now}
@@ -73,7 +73,7 @@ func (w *written) podOf(c podplan.Change, now time.Time) *writtenPod {
 
 // setCostsIn edits a fleet: a pod that is still in the form from before a write gets the written cost. It also removes
 // old records.
-func (w *written) setCostsIn(f *podplan.Fleet, now time.Time) {
+func (w *written) setCostsIn(f *workload.Fleet, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, pod := range f.Pods {
@@ -95,7 +95,7 @@ func (w *written) sweep(now time.Time) {
 }
 
 // isUndone reports whether a change was repeated so often that a different writer must be at work.
-func (w *written) isUndone(c podplan.Change, now time.Time) bool {
+func (w *written) isUndone(c workload.CostChange, now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := w.pods[c.Pod.UID]
@@ -103,14 +103,14 @@ func (w *written) isUndone(c podplan.Change, now time.Time) bool {
 }
 
 // refuse records a refused write to a pod.
-func (w *written) refuse(pod *podplan.Pod, now time.Time, err error) {
+func (w *written) refuse(pod *workload.Pod, now time.Time, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.refused[pod.UID] = refusal{now, err.Error()}
 }
 
 // refusalOf returns the reason of a recent refused write to one of the pods; empty: none.
-func (w *written) refusalOf(pods []*podplan.Pod) string {
+func (w *written) refusalOf(pods []*workload.Pod) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, pod := range pods {
@@ -123,14 +123,14 @@ func (w *written) refusalOf(pods []*podplan.Pod) string {
 
 // sortRefusedIn moves recently refused changes to the end, the oldest refusal first, so they do not block
 // the others.
-func (w *written) sortRefusedIn(changes []podplan.Change, now time.Time) {
+func (w *written) sortRefusedIn(changes []workload.CostChange, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	at := func(c podplan.Change) time.Time {
+	at := func(c workload.CostChange) time.Time {
 		if r := w.refused[c.Pod.UID]; now.Sub(r.at) <= patience {
 			return r.at
 		}
 		return time.Time{}
 	}
-	slices.SortStableFunc(changes, func(a, b podplan.Change) int { return at(a).Compare(at(b)) })
+	slices.SortStableFunc(changes, func(a, b workload.CostChange) int { return at(a).Compare(at(b)) })
 }

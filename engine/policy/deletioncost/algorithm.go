@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // Params are the parameters of a policy besides the name of its algorithm.
@@ -30,14 +30,14 @@ type Weight struct {
 type Algorithm interface {
 	// Tiers returns a number for each pod of a group. Pods with the lowest number are deleted first. Pods with equal numbers
 	// are deleted in any order.
-	Tiers(f *podplan.Fleet, pods []*podplan.Pod, p Params) []int64
+	Tiers(f *workload.Fleet, pods []*workload.Pod, p Params) []int64
 }
 
 // byPod is an Algorithm that numbers each pod independently.
-type byPod func(*podplan.Pod, Params) int64
+type byPod func(*workload.Pod, Params) int64
 
 // Tiers implements Algorithm.
-func (of byPod) Tiers(_ *podplan.Fleet, pods []*podplan.Pod, p Params) []int64 {
+func (of byPod) Tiers(_ *workload.Fleet, pods []*workload.Pod, p Params) []int64 {
 	tiers := make([]int64, len(pods))
 	for i, pod := range pods {
 		tiers[i] = of(pod, p)
@@ -48,8 +48,8 @@ func (of byPod) Tiers(_ *podplan.Fleet, pods []*podplan.Pod, p Params) []int64 {
 // registry has every algorithm by its name. Youngest deletes the newest pods first. Oldest deletes the oldest pods first.
 var registry = map[string]Algorithm{
 	Default:        spread{},
-	"Youngest":     byPod(func(p *podplan.Pod, _ Params) int64 { return -p.Created }),
-	"Oldest":       byPod(func(p *podplan.Pod, _ Params) int64 { return p.Created }),
+	"Youngest":     byPod(func(p *workload.Pod, _ Params) int64 { return -p.Created }),
+	"Oldest":       byPod(func(p *workload.Pod, _ Params) int64 { return p.Created }),
 	Occupancy:      byPod(occupancy),
 	"NodeLifetime": byPod(lifetime),
 	Combined:       weighted{},
@@ -85,19 +85,19 @@ const (
 
 // Make returns the plan for a fleet at an instant. During a roll-out there are no changes, unless
 // duringRollOut is true.
-func Make(name string, f *podplan.Fleet, p Params, duringRollOut bool, now time.Time) podplan.Plan {
-	var out podplan.Plan
+func Make(name string, f *workload.Fleet, p Params, duringRollOut bool, now time.Time) workload.CostPlan {
+	var out workload.CostPlan
 	if over := rollOutEnds(f, now); !duringRollOut && now.Before(over) {
-		return podplan.Plan{RollingOut: true, Again: over}
+		return workload.CostPlan{RollingOut: true, Again: over}
 	}
-	expected := func(pod *podplan.Pod) podplan.Class {
-		c := podplan.ClassOf(pod)
-		if c == podplan.ClassReady || c == 0 {
+	expected := func(pod *workload.Pod) workload.PodClass {
+		c := workload.PodClassOf(pod)
+		if c == workload.PodClassReady || c == 0 {
 			return c
 		}
 		if until := unreadySince(pod).Add(grace); now.Before(until) {
 			out.WakeAt(until)
-			return podplan.ClassReady
+			return workload.PodClassReady
 		}
 		return c
 	}
@@ -107,9 +107,9 @@ func Make(name string, f *podplan.Fleet, p Params, duringRollOut bool, now time.
 	if name == Default {
 		out.Changes = planSpread(f, p, expected)
 	} else {
-		out.Changes = inTiers(f, func(pods []*podplan.Pod) []int64 { return registry[name].Tiers(f, pods, p) })
+		out.Changes = inTiers(f, func(pods []*workload.Pod) []int64 { return registry[name].Tiers(f, pods, p) })
 	}
-	slices.SortFunc(out.Changes, func(a, b podplan.Change) int {
+	slices.SortFunc(out.Changes, func(a, b workload.CostChange) int {
 		return cmp.Or(cmp.Compare(a.Cost, b.Cost), cmp.Compare(a.Pod.Namespace, b.Pod.Namespace), cmp.Compare(a.Pod.Name, b.Pod.Name))
 	})
 	return out
@@ -123,7 +123,7 @@ func countsOthers(name string, p Params) bool {
 // rollOutEnds returns the time at which a roll-out counts as over if no further event arrives. It returns zero if all
 // pods have the same revision. A roll-out is over 30 s (settling) after the last pod came, went or changed its
 // readiness. A pod that is not ready prolongs the roll-out until ten minutes (starting) after the creation of the pod.
-func rollOutEnds(f *podplan.Fleet, now time.Time) time.Time {
+func rollOutEnds(f *workload.Fleet, now time.Time) time.Time {
 	if f.Revisions() < 2 {
 		return time.Time{}
 	}
@@ -136,10 +136,10 @@ func rollOutEnds(f *podplan.Fleet, now time.Time) time.Time {
 	return over
 }
 
-func unreadySince(p *podplan.Pod) time.Time { return time.Unix(cmp.Or(p.Changed, p.Created), 0) }
+func unreadySince(p *workload.Pod) time.Time { return time.Unix(cmp.Or(p.Changed, p.Created), 0) }
 
 // plannable returns the pods of a group whose cost may be set: pods on a known node without a foreign cost. The controller
 // deletes pods without a node first, whatever their cost. Pods on a vanished node are about to go.
-func plannable(f *podplan.Fleet, group []*podplan.Pod) []*podplan.Pod {
-	return slices.DeleteFunc(slices.Clone(group), func(p *podplan.Pod) bool { return p.Node == nil || f.IsForeign(p) })
+func plannable(f *workload.Fleet, group []*workload.Pod) []*workload.Pod {
+	return slices.DeleteFunc(slices.Clone(group), func(p *workload.Pod) bool { return p.Node == nil || f.IsForeign(p) })
 }

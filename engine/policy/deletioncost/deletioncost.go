@@ -14,7 +14,6 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/pipeline"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/workload"
@@ -173,7 +172,7 @@ func (d *deletionCost) NodeLabels() []string {
 }
 
 // PlanCosts implements policy.PodOrderer.
-func (d *deletionCost) PlanCosts(f *podplan.Fleet, now time.Time) podplan.Plan {
+func (d *deletionCost) PlanCosts(f *workload.Fleet, now time.Time) workload.CostPlan {
 	return Make(d.rules.Algorithm, f, d.params(), d.rules.DuringRollOut, now)
 }
 

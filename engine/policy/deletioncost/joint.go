@@ -5,14 +5,15 @@ import (
 	"maps"
 	"slices"
 
-	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // jointly assigns costs to the pods of several groups, so the domains stay even over all groups. It assumes that a
 // Deployment is scaled down in small steps. Each step deletes a pod from the largest ReplicaSet, or from the older one of
 // two equal ReplicaSets. The planned pod is in the domain with the most pods over all groups. Only the first label counts,
 // and each pod of a group has a different cost.
-func jointly(f *podplan.Fleet, groups [][]*podplan.Pod, label string, expected func(*podplan.Pod) podplan.Class) []podplan.Change {
+func jointly(f *workload.Fleet, groups [][]*workload.Pod, label string,
+	expected func(*workload.Pod) workload.PodClass) []workload.CostChange {
 	total := map[string]int{}
 	for _, p := range f.Pods {
 		if d, ok := p.Domain(label); ok {
@@ -30,7 +31,7 @@ func jointly(f *podplan.Fleet, groups [][]*podplan.Pod, label string, expected f
 		}
 		largest.takeFrom(total)
 	}
-	var changes []podplan.Change
+	var changes []workload.CostChange
 	for _, s := range all {
 		changes = append(changes, s.assign()...)
 	}
@@ -39,22 +40,22 @@ func jointly(f *podplan.Fleet, groups [][]*podplan.Pod, label string, expected f
 
 // seat is one position in the deletion order of a group. Any pod of its class and its domain can take it.
 type seat struct {
-	class  podplan.Class
+	class  workload.PodClass
 	domain string
 }
 
 // sequence is the deletion order of a group.
 type sequence struct {
-	pods map[seat][]*podplan.Pod
+	pods map[seat][]*workload.Pod
 	// classes are the classes of pods without a seat, in deletion order. waiting counts these pods by class and domain.
-	classes []podplan.Class
-	waiting map[podplan.Class]map[string]int
+	classes []workload.PodClass
+	waiting map[workload.PodClass]map[string]int
 	left    int
 	seats   []seat
 }
 
-func newSequence(group []*podplan.Pod, label string, expected func(*podplan.Pod) podplan.Class) *sequence {
-	s := &sequence{pods: map[seat][]*podplan.Pod{}, waiting: map[podplan.Class]map[string]int{}, left: len(group)}
+func newSequence(group []*workload.Pod, label string, expected func(*workload.Pod) workload.PodClass) *sequence {
+	s := &sequence{pods: map[seat][]*workload.Pod{}, waiting: map[workload.PodClass]map[string]int{}, left: len(group)}
 	for _, p := range group {
 		d, _ := p.Domain(label)
 		c := expected(p)
@@ -89,16 +90,16 @@ func (s *sequence) takeFrom(total map[string]int) {
 
 // assign assigns a pod and a cost to each seat. The last seat gets the cost 0, and each earlier seat a lower cost. A pod
 // keeps its cost if a seat that fits it has this cost.
-func (s *sequence) assign() []podplan.Change {
+func (s *sequence) assign() []workload.CostChange {
 	free := map[seat][]int32{}
 	for i, at := range slices.Backward(s.seats) {
 		free[at] = append(free[at], int32(i+1-len(s.seats)))
 	}
-	var changes []podplan.Change
+	var changes []workload.CostChange
 	for at, costs := range free {
 		pods := s.pods[at]
-		slices.SortFunc(pods, func(a, b *podplan.Pod) int { return cmp.Or(cmp.Compare(b.Writer, a.Writer), stayers(a, b)) })
-		pods = slices.DeleteFunc(pods, func(p *podplan.Pod) bool {
+		slices.SortFunc(pods, func(a, b *workload.Pod) int { return cmp.Or(cmp.Compare(b.Writer, a.Writer), stayers(a, b)) })
+		pods = slices.DeleteFunc(pods, func(p *workload.Pod) bool {
 			i := slices.Index(costs, p.Cost)
 			if i >= 0 {
 				costs = slices.Delete(costs, i, i+1)
@@ -107,7 +108,7 @@ func (s *sequence) assign() []podplan.Change {
 		})
 		slices.SortFunc(pods, stayers)
 		for i, p := range pods {
-			changes = append(changes, podplan.Change{Pod: p, Cost: costs[i]})
+			changes = append(changes, workload.CostChange{Pod: p, Cost: costs[i]})
 		}
 	}
 	return changes

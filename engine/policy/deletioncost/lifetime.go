@@ -3,7 +3,7 @@ package deletioncost
 import (
 	"slices"
 
-	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // DefaultGoingTaints are the taints of nodes about to be removed: cordoned, shut down, or chosen by an autoscaler.
@@ -26,7 +26,7 @@ var DefaultGoingLabels = map[string]string{
 
 // lifetime puts pods on nodes about to be removed first, then pods on nodes that may be removed at any time,
 // such as spot nodes.
-func lifetime(pod *podplan.Pod, p Params) int64 {
+func lifetime(pod *workload.Pod, p Params) int64 {
 	n := pod.Node
 	if n.Deleting || slices.ContainsFunc(n.Taints, func(key string) bool { return slices.Contains(p.GoingTaints, key) }) {
 		return 0

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/deletioncost"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // The cases are the last allowed and the first refused value at each limit.
@@ -82,15 +82,15 @@ func TestClaimAndNodeLabelsFollowTheAlgorithms(t *testing.T) {
 
 // The parameters of a spec reach the algorithm.
 func TestParametersReachTheAlgorithm(t *testing.T) {
-	pods := func() *podplan.Fleet {
-		f := &podplan.Fleet{Own: "flyball"}
-		for i, n := range []*podplan.Node{
+	pods := func() *workload.Fleet {
+		f := &workload.Fleet{Own: "flyball"}
+		for i, n := range []*workload.Node{
 			{Name: "a", Labels: map[string]string{"row": "1"}},
 			{Name: "b", Labels: map[string]string{"row": "2", "spot": "yes"}},
 			{Name: "c", Labels: map[string]string{"row": "1"}, Taints: []string{"leaving"}},
 		} {
-			f.Pods = append(f.Pods, &podplan.Pod{Name: n.Name, UID: n.Name, Group: "g", Revision: "1", Assigned: true, Node: n,
-				Phase: podplan.Running, Ready: true, Created: int64(i + 1)})
+			f.Pods = append(f.Pods, &workload.Pod{Name: n.Name, UID: n.Name, Group: "g", Revision: "1", Assigned: true, Node: n,
+				Phase: workload.PodRunning, Ready: true, Created: int64(i + 1)})
 		}
 		return f
 	}
@@ -105,7 +105,7 @@ func TestParametersReachTheAlgorithm(t *testing.T) {
 		for _, c := range compile(t, spec).PodOrderer.PlanCosts(f, now).Changes {
 			c.Pod.Cost = c.Cost
 		}
-		lowest := slices.MinFunc(f.Pods, func(a, b *podplan.Pod) int { return int(a.Cost - b.Cost) })
+		lowest := slices.MinFunc(f.Pods, func(a, b *workload.Pod) int { return int(a.Cost - b.Cost) })
 		if lowest.Name != first {
 			t.Errorf("%s: %s goes first, want %s (costs %d, %d, %d)", spec, lowest.Name, first, f.Pods[0].Cost, f.Pods[1].Cost, f.Pods[2].Cost)
 		}

@@ -6,8 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy/deletioncost"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // A pod with a foreign cost gets the height of its cost, or the next height below the top; the other pods get the
@@ -22,7 +22,7 @@ func TestForeignCostsKeepTheirHeights(t *testing.T) {
 		{[]int32{7, 0, -9}, []int32{-2}},
 	} {
 		at := nodes(1)[0]
-		var pods []*podplan.Pod
+		var pods []*workload.Pod
 		for i := range 4 {
 			p := pod(i, "web", at)
 			if i < len(tc.foreign) {
@@ -69,7 +69,7 @@ func TestTheHighestLayerGoesFirst(t *testing.T) {
 func TestWeightedSpreadEqualsSpread(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		all := nodes(1, 1, 1)
-		var pods []*podplan.Pod
+		var pods []*workload.Pod
 		for i := range rapid.IntRange(1, 20).Draw(r, "pods") {
 			pods = append(pods, pod(i, "web", rapid.SampledFrom(all).Draw(r, "node")))
 		}
@@ -81,7 +81,7 @@ func TestWeightedSpreadEqualsSpread(t *testing.T) {
 		if !plan.Again.IsZero() {
 			r.Fatalf("nothing changes by itself, and the plan is to be made again at %v", plan.Again)
 		}
-		if got, want := gone(f, zone, podplan.Victims(f.Pods, f.Pods, now.Unix())), best(f.Pods, zone); !slices.Equal(got, want) {
+		if got, want := gone(f, zone, workload.Victims(f.Pods, f.Pods, now.Unix())), best(f.Pods, zone); !slices.Equal(got, want) {
 			r.Fatalf("spread as pods go one by one:\n got %v\nwant %v", got, want)
 		}
 	})

@@ -8,18 +8,18 @@ import (
 
 	"pgregory.net/rapid"
 
-	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/workload"
 )
 
-var somewhere = &podplan.Node{Name: "node", Labels: map[string]string{"zone": "a"}}
+var somewhere = &workload.Node{Name: "node", Labels: map[string]string{"zone": "a"}}
 
 // podsOf returns pods with the given costs on one node. The first pod is the oldest. All costs except 0 were set by
 // Flyball.
-func podsOf(costs ...int32) []*podplan.Pod {
-	var pods []*podplan.Pod
+func podsOf(costs ...int32) []*workload.Pod {
+	var pods []*workload.Pod
 	for i, cost := range costs {
-		p := &podplan.Pod{Name: fmt.Sprintf("pod-%02d", i), UID: fmt.Sprint(i), Node: somewhere, Assigned: true, Group: "g",
-			Phase: podplan.Running,
+		p := &workload.Pod{Name: fmt.Sprintf("pod-%02d", i), UID: fmt.Sprint(i), Node: somewhere, Assigned: true, Group: "g",
+			Phase: workload.PodRunning,
 			Ready: true, Created: int64(i), Cost: cost}
 		if cost != 0 {
 			p.Writer = "flyball"
@@ -30,17 +30,17 @@ func podsOf(costs ...int32) []*podplan.Pod {
 }
 
 // planned returns the cost of each pod after the changes of a plan.
-func planned(pods []*podplan.Pod, tiers []int64) []int32 {
-	of := map[*podplan.Pod]int64{}
+func planned(pods []*workload.Pod, tiers []int64) []int32 {
+	of := map[*workload.Pod]int64{}
 	for i, p := range pods {
 		of[p] = tiers[i]
 	}
-	cost := map[*podplan.Pod]int32{}
+	cost := map[*workload.Pod]int32{}
 	for _, p := range pods {
 		cost[p] = p.Cost
 	}
-	f := &podplan.Fleet{Pods: pods, Own: "flyball"}
-	for _, c := range inTiers(f, func(pods []*podplan.Pod) []int64 {
+	f := &workload.Fleet{Pods: pods, Own: "flyball"}
+	for _, c := range inTiers(f, func(pods []*workload.Pod) []int64 {
 		var out []int64
 		for _, p := range pods {
 			out = append(out, of[p])
@@ -168,7 +168,7 @@ func TestWeightedIsPlannedAgainForOccupancy(t *testing.T) {
 			p.Weights = append(p.Weights, Weight{Name: name, Weight: 1})
 		}
 		p.SpreadBy = []string{"zone"}
-		if got := Make(Combined, &podplan.Fleet{}, p, false, time.Unix(1000, 0)).Again; !got.Equal(tc.want) {
+		if got := Make(Combined, &workload.Fleet{}, p, false, time.Unix(1000, 0)).Again; !got.Equal(tc.want) {
 			t.Errorf("%v is planned again at %s, want %s", tc.names, got, tc.want)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // spread keeps the domains of a node label as even as possible for any number of remaining pods.
@@ -17,15 +17,15 @@ type spread struct{}
 
 // slot is a pod at a height in a domain; a fixed pod cannot be moved.
 type slot struct {
-	pod   *podplan.Pod
+	pod   *workload.Pod
 	fixed bool
 }
 
 // Tiers implements Algorithm, for use in Weighted: the tier of a pod is its layer.
-func (spread) Tiers(f *podplan.Fleet, pods []*podplan.Pod, p Params) []int64 {
-	layer := map[*podplan.Pod]int64{}
+func (spread) Tiers(f *workload.Fleet, pods []*workload.Pod, p Params) []int64 {
+	layer := map[*workload.Pod]int64{}
 	for _, in := range byDomain(pods, p.SpreadBy[0]) {
-		for i, s := range stack(f, in, p.SpreadBy[1:], podplan.ClassOf, nil) {
+		for i, s := range stack(f, in, p.SpreadBy[1:], workload.PodClassOf, nil) {
 			layer[s.pod] = int64(-i)
 		}
 	}
@@ -37,17 +37,17 @@ func (spread) Tiers(f *podplan.Fleet, pods []*podplan.Pod, p Params) []int64 {
 }
 
 // planSpread assigns the costs of all groups, which must be comparable across groups.
-func planSpread(f *podplan.Fleet, p Params, expected func(*podplan.Pod) podplan.Class) []podplan.Change {
+func planSpread(f *workload.Fleet, p Params, expected func(*workload.Pod) workload.PodClass) []workload.CostChange {
 	groups := f.Groups()
 	if len(groups) > 1 {
 		return jointly(f, groups, p.SpreadBy[0], expected)
 	}
-	var changes []podplan.Change
+	var changes []workload.CostChange
 	for _, group := range groups {
 		for _, in := range byDomain(group, p.SpreadBy[0]) {
 			for i, s := range stack(f, in, p.SpreadBy[1:], expected, heightOf) {
 				if cost := int32(-i); !s.fixed && s.pod.Cost != cost {
-					changes = append(changes, podplan.Change{Pod: s.pod, Cost: cost})
+					changes = append(changes, workload.CostChange{Pod: s.pod, Cost: cost})
 				}
 			}
 		}
@@ -56,12 +56,12 @@ func planSpread(f *podplan.Fleet, p Params, expected func(*podplan.Pod) podplan.
 }
 
 // heightOf returns the height that corresponds to a pod's cost; 0: no height corresponds to it.
-func heightOf(p *podplan.Pod) int { return max(0, 1-int(p.Cost)) }
+func heightOf(p *workload.Pod) int { return max(0, 1-int(p.Cost)) }
 
 // byDomain returns the pods of a group by domain. Nodes without the label form one domain. Pods without a known node
 // are left out.
-func byDomain(group []*podplan.Pod, label string) map[string][]*podplan.Pod {
-	out := map[string][]*podplan.Pod{}
+func byDomain(group []*workload.Pod, label string) map[string][]*workload.Pod {
+	out := map[string][]*workload.Pod{}
 	for _, p := range group {
 		if d, ok := p.Domain(label); ok {
 			out[d] = append(out[d], p)
@@ -73,9 +73,9 @@ func byDomain(group []*podplan.Pod, label string) map[string][]*podplan.Pod {
 // stack assigns heights to the pods of one domain, from the lowest height upwards. Within the domain, the domains of the
 // further labels in below are as even as possible. A pod keeps its current height if possible. height returns the current
 // height, or 0 if the pod has none; a nil height means that no pod has a height.
-func stack(f *podplan.Fleet, in []*podplan.Pod, below []string, expected func(*podplan.Pod) podplan.Class,
-	height func(*podplan.Pod) int) []slot {
-	classes := map[podplan.Class][]*podplan.Pod{}
+func stack(f *workload.Fleet, in []*workload.Pod, below []string, expected func(*workload.Pod) workload.PodClass,
+	height func(*workload.Pod) int) []slot {
+	classes := map[workload.PodClass][]*workload.Pod{}
 	for _, p := range in {
 		c := expected(p)
 		classes[c] = append(classes[c], p)
@@ -86,7 +86,7 @@ func stack(f *podplan.Fleet, in []*podplan.Pod, below []string, expected func(*p
 		slices.SortFunc(pods, stayers)
 		part, first := make([]slot, len(pods)), len(slots)+1
 		placeForeignIn(part, f, pods, first, height)
-		var fixed, own []*podplan.Pod
+		var fixed, own []*workload.Pod
 		for _, s := range slots {
 			fixed = append(fixed, s.pod)
 		}
@@ -105,15 +105,15 @@ func stack(f *podplan.Fleet, in []*podplan.Pod, below []string, expected func(*p
 }
 
 // stayers orders pods as the controller does without costs: older pods stay longer.
-func stayers(a, b *podplan.Pod) int {
+func stayers(a, b *workload.Pod) int {
 	return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.Changed, b.Changed), cmp.Compare(a.Restarts, b.Restarts),
 		cmp.Compare(a.Name, b.Name))
 }
 
 // placeForeignIn puts pods with foreign costs at the heights of their costs. first is the lowest height of part.
-func placeForeignIn(part []slot, f *podplan.Fleet, pods []*podplan.Pod, first int, height func(*podplan.Pod) int) {
-	foreign := slices.DeleteFunc(slices.Clone(pods), func(p *podplan.Pod) bool { return !f.IsForeign(p) })
-	slices.SortStableFunc(foreign, func(a, b *podplan.Pod) int { return cmp.Compare(b.Cost, a.Cost) })
+func placeForeignIn(part []slot, f *workload.Fleet, pods []*workload.Pod, first int, height func(*workload.Pod) int) {
+	foreign := slices.DeleteFunc(slices.Clone(pods), func(p *workload.Pod) bool { return !f.IsForeign(p) })
+	slices.SortStableFunc(foreign, func(a, b *workload.Pod) int { return cmp.Compare(b.Cost, a.Cost) })
 	next := 0
 	for i, p := range foreign {
 		last := len(part) - (len(foreign) - i) // leave places for the remaining foreign pods

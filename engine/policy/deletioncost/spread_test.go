@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy/deletioncost"
+	"flyball.dev/flyball/engine/workload"
 )
 
 const (
@@ -24,54 +24,54 @@ const (
 var zones = deletioncost.Params{SpreadBy: []string{zone}}
 
 // nodes returns the given number of nodes in each zone.
-func nodes(perZone ...int) []*podplan.Node {
-	var out []*podplan.Node
+func nodes(perZone ...int) []*workload.Node {
+	var out []*workload.Node
 	for z, n := range perZone {
 		for i := range n {
 			name := fmt.Sprintf("node-%c-%d", 'a'+z, i)
-			out = append(out, &podplan.Node{Name: name, Labels: map[string]string{zone: fmt.Sprintf("zone-%c", 'a'+z), host: name}})
+			out = append(out, &workload.Node{Name: name, Labels: map[string]string{zone: fmt.Sprintf("zone-%c", 'a'+z), host: name}})
 		}
 	}
 	return out
 }
 
 // pod returns a pod that has been ready for an hour.
-func pod(i int, group string, node *podplan.Node) *podplan.Pod {
+func pod(i int, group string, node *workload.Node) *workload.Pod {
 	at := now.Add(-time.Hour).Unix() + int64(i)
-	return &podplan.Pod{Namespace: "shop", Name: fmt.Sprintf("%s-%03d", group, i), UID: fmt.Sprint(i), Assigned: true, Node: node,
+	return &workload.Pod{Namespace: "shop", Name: fmt.Sprintf("%s-%03d", group, i), UID: fmt.Sprint(i), Assigned: true, Node: node,
 		Group:    group,
 		Revision: group,
-		Phase:    podplan.Running, Ready: true, Created: at, Changed: at}
+		Phase:    workload.PodRunning, Ready: true, Created: at, Changed: at}
 }
 
-func newFleet(pods ...*podplan.Pod) *podplan.Fleet {
-	return &podplan.Fleet{Pods: pods, Own: own, Moved: now.Add(-time.Hour)}
+func newFleet(pods ...*workload.Pod) *workload.Fleet {
+	return &workload.Fleet{Pods: pods, Own: own, Moved: now.Add(-time.Hour)}
 }
 
 // carryOut applies the changes of a plan.
-func carryOut(changes []podplan.Change) {
+func carryOut(changes []workload.CostChange) {
 	for _, c := range changes {
 		c.Pod.Cost, c.Pod.Writer = c.Cost, own
 	}
 }
 
-func spread(f *podplan.Fleet) []podplan.Change {
+func spread(f *workload.Fleet) []workload.CostChange {
 	return deletioncost.Make("Spread", f, zones, false, now).Changes
 }
 
 // drawFleet draws the pods of one group. They have any readiness, and costs from an earlier plan or random costs.
-func drawFleet(r *rapid.T, group string) []*podplan.Pod {
+func drawFleet(r *rapid.T, group string) []*workload.Pod {
 	all := nodes(rapid.SliceOfN(rapid.IntRange(1, 4), 1, 11).Draw(r, "nodes in zones")...)
-	var pods []*podplan.Pod
+	var pods []*workload.Pod
 	for i := range rapid.IntRange(0, 50).Draw(r, "pods") {
 		p := pod(i, group, rapid.SampledFrom(all).Draw(r, "node"))
 		switch rapid.IntRange(0, 9).Draw(r, "state") {
 		case 0, 1:
 			p.Ready = false
 		case 2:
-			p.Ready, p.Phase = false, podplan.Pending
+			p.Ready, p.Phase = false, workload.PodPending
 		case 3:
-			p.Ready, p.Phase = false, podplan.Unknown
+			p.Ready, p.Phase = false, workload.PodUnknown
 		}
 		switch rapid.IntRange(0, 3).Draw(r, "cost") {
 		case 0:
@@ -87,13 +87,13 @@ func drawFleet(r *rapid.T, group string) []*podplan.Pod {
 
 // best returns, for each number of deleted pods, the smallest spread allowed by the classes: pods of a lower class are
 // deleted first, and within a class the best choice is the fullest domain.
-func best(pods []*podplan.Pod, label string) []int {
+func best(pods []*workload.Pod, label string) []int {
 	left := map[string]int{}
-	classes := map[podplan.Class]map[string]int{}
+	classes := map[workload.PodClass]map[string]int{}
 	for _, p := range pods {
 		d, _ := p.Domain(label)
 		left[d]++
-		c := podplan.ClassOf(p)
+		c := workload.PodClassOf(p)
 		if classes[c] == nil {
 			classes[c] = map[string]int{}
 		}
@@ -126,9 +126,9 @@ func spreadOf(count map[string]int) int {
 }
 
 // gone returns, for each number of deleted pods, the spread that remains if the controller chooses the pods.
-func gone(f *podplan.Fleet, label string, victims []*podplan.Pod) []int {
+func gone(f *workload.Fleet, label string, victims []*workload.Pod) []int {
 	out := []int{f.Spread(label, nil)}
-	taken := map[*podplan.Pod]bool{}
+	taken := map[*workload.Pod]bool{}
 	for _, p := range victims {
 		taken[p] = true
 		out = append(out, f.Spread(label, taken))
@@ -142,7 +142,7 @@ func TestSpreadIsOptimal(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		f := newFleet(drawFleet(r, "web")...)
 		carryOut(spread(f))
-		if got, want := gone(f, zone, podplan.Victims(f.Pods, f.Pods, now.Unix())), best(f.Pods, zone); !slices.Equal(got, want) {
+		if got, want := gone(f, zone, workload.Victims(f.Pods, f.Pods, now.Unix())), best(f.Pods, zone); !slices.Equal(got, want) {
 			r.Fatalf("spread as pods go one by one:\n got %v\nwant %v", got, want)
 		}
 		if again := spread(f); len(again) > 0 {
@@ -161,7 +161,7 @@ func TestSpreadIsOptimal(t *testing.T) {
 func TestSpreadOfTwoReplicaSetsIsOptimal(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		all := nodes(1, 1, 1)
-		var a, b []*podplan.Pod
+		var a, b []*workload.Pod
 		for z, node := range all {
 			for i := range rapid.IntRange(4, 9).Draw(r, "in a") {
 				a = append(a, pod(100*z+i, "a", node))
@@ -175,7 +175,7 @@ func TestSpreadOfTwoReplicaSetsIsOptimal(t *testing.T) {
 		if again := spread(f); len(again) > 0 {
 			r.Fatalf("planning again changes %d pods", len(again))
 		}
-		for _, group := range [][]*podplan.Pod{a, b} {
+		for _, group := range [][]*workload.Pod{a, b} {
 			costs := map[int32]bool{}
 			for _, p := range group {
 				costs[p.Cost] = true
@@ -186,8 +186,8 @@ func TestSpreadOfTwoReplicaSetsIsOptimal(t *testing.T) {
 				}
 			}
 		}
-		victimsA, victimsB := podplan.Victims(a, f.Pods, now.Unix()), podplan.Victims(b, f.Pods, now.Unix())
-		taken, want := map[*podplan.Pod]bool{}, best(f.Pods, zone)
+		victimsA, victimsB := workload.Victims(a, f.Pods, now.Unix()), workload.Victims(b, f.Pods, now.Unix())
+		taken, want := map[*workload.Pod]bool{}, best(f.Pods, zone)
 		for n := range len(f.Pods) {
 			if got := f.Spread(zone, taken); got > want[n] {
 				r.Fatalf("with %d gone the spread is %d, could be %d", n, got, want[n])
@@ -206,7 +206,7 @@ func TestSpreadOfTwoReplicaSetsIsOptimal(t *testing.T) {
 func TestAPodChangeCostsOneWrite(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		all := nodes(3, 5, 7)
-		var pods []*podplan.Pod
+		var pods []*workload.Pod
 		for i := range rapid.IntRange(1, 60).Draw(r, "pods") {
 			pods = append(pods, pod(i, "web", rapid.SampledFrom(all).Draw(r, "node")))
 		}
@@ -236,10 +236,10 @@ func TestAScaleDownCostsNoWrite(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		f := newFleet(drawFleet(r, "web")...)
 		for _, p := range f.Pods {
-			p.Ready, p.Phase = true, podplan.Running
+			p.Ready, p.Phase = true, workload.PodRunning
 		}
 		carryOut(spread(f))
-		victims := podplan.Victims(f.Pods, f.Pods, now.Unix())
+		victims := workload.Victims(f.Pods, f.Pods, now.Unix())
 		f.Pods = victims[rapid.IntRange(0, len(victims)).Draw(r, "go"):]
 		if changes := spread(f); len(changes) > 0 {
 			r.Fatalf("%d writes after a scale-down", len(changes))
@@ -270,7 +270,7 @@ func TestForeignCostsAreNotChanged(t *testing.T) {
 
 func TestThePlanIncludesForeignCosts(t *testing.T) {
 	all := nodes(1, 1, 1)
-	var pods []*podplan.Pod
+	var pods []*workload.Pod
 	for i := range 12 {
 		pods = append(pods, pod(i, "web", all[i%3]))
 	}
@@ -280,7 +280,7 @@ func TestThePlanIncludesForeignCosts(t *testing.T) {
 	pods[1].Cost, pods[1].Writer = -1_000_000, "karpenter" // the cost of a pod of zone b makes it the first to go
 	f := newFleet(pods...)
 	carryOut(spread(f))
-	got := gone(f, zone, podplan.Victims(pods, pods, now.Unix()))
+	got := gone(f, zone, workload.Victims(pods, pods, now.Unix()))
 	for n, spread := range got {
 		want := 1 + min(1, n%3)
 		if left := 12 - n; left <= 3 {
@@ -308,7 +308,7 @@ func TestSpreadOverFurtherLabelsIsOptimal(t *testing.T) {
 		if again := deletioncost.Make("Spread", f, all, false, now).Changes; len(again) > 0 {
 			r.Fatalf("planning again changes %d pods", len(again))
 		}
-		victims := podplan.Victims(f.Pods, f.Pods, now.Unix())
+		victims := workload.Victims(f.Pods, f.Pods, now.Unix())
 		within := func(label, domain, of string) {
 			part := newFleet()
 			for _, p := range victims {
@@ -335,15 +335,15 @@ func TestSpreadOverFurtherLabelsIsOptimal(t *testing.T) {
 func TestAPodChangeCostsFewWritesWithNodes(t *testing.T) {
 	both := deletioncost.Params{SpreadBy: []string{zone, host}}
 	all, dice := nodes(3, 5, 7), rand.New(rand.NewPCG(1, 2))
-	var pods []*podplan.Pod
+	var pods []*workload.Pod
 	// emptiest returns the node with the fewest pods in the zone with the fewest pods.
-	emptiest := func() *podplan.Node {
+	emptiest := func() *workload.Node {
 		count := map[string]int{}
 		for _, p := range pods {
 			count[p.Node.Name]++
 			count[p.Node.Labels[zone]]++
 		}
-		return slices.MinFunc(all, func(a, b *podplan.Node) int {
+		return slices.MinFunc(all, func(a, b *workload.Node) int {
 			return cmp.Or(cmp.Compare(count[a.Labels[zone]], count[b.Labels[zone]]), cmp.Compare(count[a.Name], count[b.Name]))
 		})
 	}

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // tier has the heights of the pods of one class in one domain. Pods with foreign costs take some of the heights, and fill
@@ -12,13 +12,13 @@ import (
 type tier struct {
 	part []slot
 	// at has the pod that currently has each height; nil: no pod has it.
-	at []*podplan.Pod
+	at []*workload.Pod
 }
 
 // newTier finds the current pod of each height. If several pods have one height, the first pod with a written cost wins.
 // first is the lowest height of part.
-func newTier(part []slot, own []*podplan.Pod, first int, height func(*podplan.Pod) int) *tier {
-	t := &tier{part, make([]*podplan.Pod, len(part))}
+func newTier(part []slot, own []*workload.Pod, first int, height func(*workload.Pod) int) *tier {
+	t := &tier{part, make([]*workload.Pod, len(part))}
 	if height == nil {
 		return t
 	}
@@ -49,7 +49,7 @@ func (t *tier) free() []int {
 //
 // Each pod gets a level in its domain: the number of pods of the domain below it. All pods of a level are below all
 // pods of the next level.
-func (t *tier) fill(heights []int, pods, under []*podplan.Pod, labels []string) {
+func (t *tier) fill(heights []int, pods, under []*workload.Pod, labels []string) {
 	if len(labels) == 0 {
 		t.assignCosts(heights, pods)
 		return
@@ -98,8 +98,8 @@ func (t *tier) shareOut(heights []int, domains []string, label string, share map
 
 // assignCosts assigns heights to pods. A pod keeps its current height if possible. Of the other pods, the one that stays
 // longest gets the lowest height.
-func (t *tier) assignCosts(heights []int, pods []*podplan.Pod) {
-	left := map[*podplan.Pod]bool{}
+func (t *tier) assignCosts(heights []int, pods []*workload.Pod) {
+	left := map[*workload.Pod]bool{}
 	for _, p := range pods {
 		left[p] = true
 	}

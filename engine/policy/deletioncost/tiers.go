@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/workload"
 )
 
 const (
@@ -16,14 +16,14 @@ const (
 
 // tiered is a pod with a tier.
 type tiered struct {
-	pod  *podplan.Pod
+	pod  *workload.Pod
 	tier int64
 }
 
 // inTiers returns the fewest changes after which the pods of each group are deleted in the order of their tiers: a
 // lower tier has lower costs. A missing cost counts as 0.
-func inTiers(f *podplan.Fleet, tiersOf func([]*podplan.Pod) []int64) []podplan.Change {
-	var changes []podplan.Change
+func inTiers(f *workload.Fleet, tiersOf func([]*workload.Pod) []int64) []workload.CostChange {
+	var changes []workload.CostChange
 	for _, group := range f.Groups() {
 		pods := plannable(f, group)
 		all := make([]tiered, len(pods))
@@ -39,7 +39,7 @@ func inTiers(f *podplan.Fleet, tiersOf func([]*podplan.Pod) []int64) []podplan.C
 		}
 		for i, t := range all {
 			if t.pod.Cost != costs[i] {
-				changes = append(changes, podplan.Change{Pod: t.pod, Cost: costs[i]})
+				changes = append(changes, workload.CostChange{Pod: t.pod, Cost: costs[i]})
 			}
 		}
 	}

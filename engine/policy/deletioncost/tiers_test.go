@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy/deletioncost"
+	"flyball.dev/flyball/engine/workload"
 )
 
 var everything = deletioncost.Params{
@@ -40,9 +40,9 @@ func TestEveryAlgorithmConverges(t *testing.T) {
 	}
 }
 
-func order(f *podplan.Fleet) []string {
+func order(f *workload.Fleet) []string {
 	var names []string
-	for _, p := range podplan.Victims(f.Pods, f.Pods, now.Unix()) {
+	for _, p := range workload.Victims(f.Pods, f.Pods, now.Unix()) {
 		names = append(names, p.Name)
 	}
 	return names
@@ -59,7 +59,7 @@ func TestEachAlgorithmOrdersPods(t *testing.T) {
 		"NodeOccupancy": {"web-001", "web-004", "web-002", "web-005", "web-000", "web-003"},
 		"NodeLifetime":  {"web-002", "web-005", "web-001", "web-004", "web-000", "web-003"},
 	} {
-		var pods []*podplan.Pod
+		var pods []*workload.Pod
 		for i := range 6 {
 			pods = append(pods, pod(i, "web", all[i%3]))
 		}
@@ -74,7 +74,7 @@ func TestEachAlgorithmOrdersPods(t *testing.T) {
 func TestWeightedAddsUp(t *testing.T) {
 	all := nodes(1, 1)
 	all[0].Pods, all[1].Pods = 40, 1
-	pods := []*podplan.Pod{pod(0, "web", all[0]), pod(1, "web", all[0]), pod(2, "web", all[1])}
+	pods := []*workload.Pod{pod(0, "web", all[0]), pod(1, "web", all[0]), pod(2, "web", all[1])}
 	for _, tc := range []struct {
 		occupancy, oldest int32
 		first             string
@@ -93,7 +93,7 @@ func TestWeightedAddsUp(t *testing.T) {
 func TestANewPodCostsOneWriteWhenOrderedByAge(t *testing.T) {
 	for _, name := range []string{"Youngest", "Oldest"} {
 		all := nodes(2, 2)
-		var pods []*podplan.Pod
+		var pods []*workload.Pod
 		for i := range 20 {
 			pods = append(pods, pod(i, "web", all[i%4]))
 		}
@@ -124,7 +124,7 @@ func TestFullNodesAreCountedAgain(t *testing.T) {
 
 func TestRollOuts(t *testing.T) {
 	all := nodes(1, 1)
-	pods := []*podplan.Pod{pod(0, "old", all[0]), pod(1, "old", all[1]), pod(2, "new", all[0])}
+	pods := []*workload.Pod{pod(0, "old", all[0]), pod(1, "old", all[1]), pod(2, "new", all[0])}
 	f := newFleet(pods...)
 	f.Moved = now.Add(-10 * time.Second)
 	plan := deletioncost.Make("Spread", f, zones, false, now)
@@ -142,7 +142,7 @@ func TestRollOuts(t *testing.T) {
 // A pod that has just become unready, or is starting, counts as ready for half a minute.
 func TestStartingPodsAreExpected(t *testing.T) {
 	all := nodes(1)
-	pods := []*podplan.Pod{pod(0, "web", all[0]), pod(1, "web", all[0]), pod(2, "web", all[0])}
+	pods := []*workload.Pod{pod(0, "web", all[0]), pod(1, "web", all[0]), pod(2, "web", all[0])}
 	f := newFleet(pods...)
 	carryOut(spread(f))
 	pods[0].Ready, pods[0].Changed = false, now.Unix()
@@ -159,7 +159,7 @@ func TestStartingPodsAreExpected(t *testing.T) {
 func TestPodsWithoutANodeAreLeftAlone(t *testing.T) {
 	all := nodes(1)
 	unassigned, unknown := pod(0, "web", nil), pod(1, "web", nil)
-	unassigned.Assigned, unassigned.Ready, unassigned.Phase = false, false, podplan.Pending
+	unassigned.Assigned, unassigned.Ready, unassigned.Phase = false, false, workload.PodPending
 	for _, name := range deletioncost.Names() {
 		f := newFleet(unassigned, unknown, pod(2, "web", all[0]), pod(3, "web", all[0]))
 		for _, c := range deletioncost.Make(name, f, everything, false, now).Changes {
@@ -177,12 +177,12 @@ func FuzzPlan(f *testing.F) {
 	f.Add([]byte{0, 255, 0, 255, 1, 2, 3, 4, 5, 6, 7, 8, 9, 200, 201, 202}, "99999999999", "")
 	f.Add([]byte{}, "+1", "flyball")
 	f.Fuzz(func(t *testing.T, data []byte, cost, writer string) {
-		all := append(nodes(2, 1, 3), &podplan.Node{Name: "bare"})
-		var pods []*podplan.Pod
+		all := append(nodes(2, 1, 3), &workload.Node{Name: "bare"})
+		var pods []*workload.Pod
 		for i := 0; i+8 <= len(data) && i < 8*64; i += 8 {
 			b := data[i : i+8]
-			p := &podplan.Pod{Name: fmt.Sprint("p", i), UID: fmt.Sprint(b[7]), Group: fmt.Sprint(b[0] % 3), Revision: fmt.Sprint(b[0] % 2),
-				Assigned: b[1]%5 > 0, Phase: podplan.Phase(b[2] % 3), Ready: b[3]%2 > 0, Restarts: int64(b[4])}
+			p := &workload.Pod{Name: fmt.Sprint("p", i), UID: fmt.Sprint(b[7]), Group: fmt.Sprint(b[0] % 3), Revision: fmt.Sprint(b[0] % 2),
+				Assigned: b[1]%5 > 0, Phase: workload.PodPhase(b[2] % 3), Ready: b[3]%2 > 0, Restarts: int64(b[4])}
 			if p.Assigned && b[1]%7 > 0 {
 				p.Node = all[int(b[1])%len(all)]
 			}
@@ -191,7 +191,7 @@ func FuzzPlan(f *testing.F) {
 				p.Changed = p.Created * int64(b[6])
 			}
 			if b[6]%2 > 0 {
-				p.Cost, p.Writer = podplan.ParseCost(cost), writer
+				p.Cost, p.Writer = workload.ParseCost(cost), writer
 			} else if b[6]%3 > 0 {
 				p.Cost, p.Writer = int32(binary.LittleEndian.Uint32(b[2:6])), own
 			}
@@ -218,7 +218,7 @@ func FuzzPlan(f *testing.F) {
 
 func BenchmarkPlan2000(b *testing.B) {
 	all := nodes(33, 33, 34)
-	var pods []*podplan.Pod
+	var pods []*workload.Pod
 	for i := range 2000 {
 		pods = append(pods, pod(i, "web", all[(i*7)%100]))
 	}
@@ -229,7 +229,7 @@ func BenchmarkPlan2000(b *testing.B) {
 
 func BenchmarkPlan2000OverNodes(b *testing.B) {
 	all := nodes(33, 33, 34)
-	var pods []*podplan.Pod
+	var pods []*workload.Pod
 	for i := range 2000 {
 		pods = append(pods, pod(i, "web", all[(i*7)%100]))
 	}

@@ -3,7 +3,7 @@ package deletioncost
 import (
 	"slices"
 
-	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // weighted adds up the weighted tiers of several algorithms.
@@ -14,7 +14,7 @@ type weighted struct{}
 const grain = 64
 
 // Tiers implements Algorithm.
-func (weighted) Tiers(f *podplan.Fleet, pods []*podplan.Pod, p Params) []int64 {
+func (weighted) Tiers(f *workload.Fleet, pods []*workload.Pod, p Params) []int64 {
 	sums := make([]int64, len(pods))
 	for _, w := range p.Weights {
 		a := registry[w.Name]

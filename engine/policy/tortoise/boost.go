@@ -10,7 +10,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -28,7 +27,7 @@ func (r *rules) compileBoost(in *v1alpha1.StartupBoost, at *field.Path) (errs fi
 	if in == nil {
 		return nil
 	}
-	out := v1alpha1.StartupBoost{CPU: in.CPU, Until: cmp.Or(in.Until, podplan.UntilReady)}
+	out := v1alpha1.StartupBoost{CPU: in.CPU, Until: cmp.Or(in.Until, workload.UntilReady)}
 	if len(out.CPU) > longestBoost || !boostCPU.MatchString(out.CPU) {
 		errs = append(errs, field.Invalid(at.Child("cpu"), in.CPU,
 			"must be a factor above 1 such as 2x or 1.5x, or an amount of CPU such as 500m or 2"))

@@ -11,7 +11,6 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/pipeline"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise"
 	"flyball.dev/flyball/engine/workload"
@@ -101,7 +100,7 @@ func TestStatusHasTotalsOverAllTargets(t *testing.T) {
 		t.Errorf("the status is %+v", s)
 	}
 	for pods := range 3 {
-		p.Tuner.FillTuned(obj, policy.TunedSummary{Pods: podplan.Resizing{Pods: pods, Waiting: pods}})
+		p.Tuner.FillTuned(obj, policy.TunedSummary{Pods: workload.Resizing{Pods: pods, Waiting: pods}})
 		if s := obj.Status.Pods; (s != nil) != (pods > 0) || s != nil && int(s.Waiting) != pods {
 			t.Errorf("with %d pods that are changed in place it tells of %+v", pods, s)
 		}

@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/clock"
 
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -25,7 +24,7 @@ import (
 // BudgetOptions configure Budgets.
 type BudgetOptions struct {
 	Watches *watch.Manager
-	Members podplan.Fleets
+	Members workload.Fleets
 	// Pods reads the metadata of pods.
 	Pods metadata.Interface
 	// Again queues targets that wait for a budget. It must be quick.
@@ -252,7 +251,7 @@ func (b *Budgets) closed(ctx context.Context, closed []*workload.Object, ref wor
 }
 
 // isShort reports whether a container was killed recently for lack of memory.
-func (b *Budgets) isShort(f *podplan.Fleet) bool {
+func (b *Budgets) isShort(f *workload.Fleet) bool {
 	for _, p := range f.Pods {
 		for _, c := range p.Containers {
 			if c.KilledAt > 0 && b.opts.Clock.Since(time.Unix(c.KilledAt, 0)) < killedLately {
@@ -264,7 +263,7 @@ func (b *Budgets) isShort(f *podplan.Fleet) bool {
 }
 
 // labelsOf reads the labels of a pod, from the API server's cache.
-func (b *Budgets) labelsOf(ctx context.Context, p *podplan.Pod) (labels.Set, error) {
+func (b *Budgets) labelsOf(ctx context.Context, p *workload.Pod) (labels.Set, error) {
 	list, err := b.opts.Pods.Resource(pods).Namespace(p.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, p.Name).String(), ResourceVersion: "0"})
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -64,9 +63,9 @@ func TestBudgetsSelectPods(t *testing.T) {
 	}
 }
 
-type fleets map[workload.Ref]*podplan.Fleet
+type fleets map[workload.Ref]*workload.Fleet
 
-func (f fleets) Fleet(ref workload.Ref) (*podplan.Fleet, bool) { return f[ref], f[ref] != nil }
+func (f fleets) Fleet(ref workload.Ref) (*workload.Fleet, bool) { return f[ref], f[ref] != nil }
 
 // A target waits for a closed budget that selects one of its current pods, of any revision. It does not wait if its
 // containers were killed for lack of memory and it is to get more memory.
@@ -84,27 +83,28 @@ func TestAskReturnsTheClosedBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	killed := func(ago time.Duration) *podplan.Pod {
-		return &podplan.Pod{Namespace: "shop", Name: "old", Revision: "1", Containers: []podplan.Container{{KilledAt: now.Add(-ago).Unix()}}}
+	killed := func(ago time.Duration) *workload.Pod {
+		return &workload.Pod{Namespace: "shop", Name: "old", Revision: "1", Containers: []workload.Container{{KilledAt: now.Add(-ago).Unix()}}}
 	}
 	closed := []*workload.Object{budget(t, `{"matchLabels":{"app":"web"}}`, `{"observedGeneration":2}`)}
 	const waits = "waits for PodDisruptionBudget shop/pdb, which allows no disruption now"
 	for _, test := range []struct {
 		reason string
-		pods   []*podplan.Pod
+		pods   []*workload.Pod
 		more   bool
 		want   string
 	}{
 		{"no pods", nil, false, ""},
-		{"its pods", []*podplan.Pod{killed(0)}, false, waits},
-		{"others", []*podplan.Pod{{Namespace: "shop", Name: "new", Revision: "2"}}, false, ""},
-		{"a revision of two", []*podplan.Pod{{Namespace: "shop", Name: "new", Revision: "2"}, {Namespace: "shop", Name: "old", Revision: "1"}},
+		{"its pods", []*workload.Pod{killed(0)}, false, waits},
+		{"others", []*workload.Pod{{Namespace: "shop", Name: "new", Revision: "2"}}, false, ""},
+		{"a revision of two", []*workload.Pod{{Namespace: "shop", Name: "new", Revision: "2"}, {Namespace: "shop", Name: "old", Revision: "1"}},
 			false, waits},
-		{"one that has gone meanwhile", []*podplan.Pod{{Namespace: "shop", Name: "gone", Revision: "2"}}, false,
+		{"one that has gone meanwhile", []*workload.Pod{{Namespace: "shop", Name: "gone", Revision: "2"}}, false,
 			"waits for PodDisruptionBudgets: pod shop/gone has gone"},
-		{"more memory where it is killed for that", []*podplan.Pod{killed(killedLately - time.Second)}, true, ""},
-		{"... and was long ago", []*podplan.Pod{killed(killedLately)}, true, waits},
-		{"... and never was", []*podplan.Pod{{Namespace: "shop", Name: "old", Revision: "1", Containers: []podplan.Container{{}}}}, true, waits},
+		{"more memory where it is killed for that", []*workload.Pod{killed(killedLately - time.Second)}, true, ""},
+		{"... and was long ago", []*workload.Pod{killed(killedLately)}, true, waits},
+		{"... and never was", []*workload.Pod{{Namespace: "shop", Name: "old", Revision: "1", Containers: []workload.Container{{}}}}, true,
+			waits},
 	} {
 		b := NewBudgets(BudgetOptions{Members: fleets{web: {Pods: test.pods}}, Pods: client, Clock: clocktesting.NewFakePassiveClock(now)})
 		if got := b.closed(t.Context(), closed, web, test.more); got != test.want {

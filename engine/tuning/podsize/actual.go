@@ -9,13 +9,12 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // Numbers has the present numbers of a target's pods and autoscaler.
 type Numbers struct {
-	pods  []*podplan.Pod
+	pods  []*workload.Pod
 	known bool
 	// requests has the pods' requests by container and resource. Containers that no pod has are absent.
 	requests map[workload.Amount]span
@@ -26,13 +25,13 @@ type Numbers struct {
 }
 
 // NumbersOf returns the state of pods, without an autoscaler yet. known reports whether the pods are known at all.
-func NumbersOf(pods []*podplan.Pod, known bool) Numbers {
+func NumbersOf(pods []*workload.Pod, known bool) Numbers {
 	h := Numbers{pods: pods, known: known, requests: map[workload.Amount]span{}, Numbers: map[string]int64{}, others: map[string]bool{}}
 	for _, p := range pods {
 		for _, c := range Usual(p) {
 			for of, amount := range map[workload.Resource]int64{workload.CPU: c.CPU, workload.Memory: c.Memory} {
 				key := request(c.Name, of)
-				h.requests[key] = h.requests[key].with(amount, p.Resize.State != podplan.ResizeDone)
+				h.requests[key] = h.requests[key].with(amount, p.Resize.State != workload.ResizeDone)
 			}
 		}
 	}
@@ -153,7 +152,7 @@ func (h *Numbers) Behind(v *decide.Verdict, id workload.Policy, st *v1alpha1.Rec
 	}
 	late := 0
 	for _, p := range h.pods {
-		one := NumbersOf([]*podplan.Pod{p}, true)
+		one := NumbersOf([]*workload.Pod{p}, true)
 		if one.isBehind(v, id, st) {
 			late++
 		}

@@ -13,7 +13,6 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -69,11 +68,11 @@ const (
 )
 
 // requesting is a pod with one container that requests cpu in milli-CPU and memory in bytes.
-func requesting(container string, cpu, memory int64) *podplan.Pod {
-	return &podplan.Pod{Containers: []podplan.Container{{Name: container, Resources: podplan.Resources{CPU: cpu, Memory: memory}}}}
+func requesting(container string, cpu, memory int64) *workload.Pod {
+	return &workload.Pod{Containers: []workload.Container{{Name: container, Resources: workload.Resources{CPU: cpu, Memory: memory}}}}
 }
 
-func in(state podplan.ResizeState, p *podplan.Pod) *podplan.Pod {
+func in(state workload.ResizeState, p *workload.Pod) *workload.Pod {
 	p.Resize.State = state
 	return p
 }
@@ -85,56 +84,58 @@ func TestAppliedRequestsAreThoseOfPods(t *testing.T) {
 	const deployments, statefulSets, clusters = "deployments.apps", "statefulsets.apps", "clusters.postgresql.cnpg.io"
 	const unmoved = " of 2 pods have other requests than were set: the roll-out has not come to them, or is paused"
 	const kept = " of 2 pods have other requests than the written requests until they are replaced: the target counts as settled"
-	old := func() *podplan.Pod { return requesting("app", 1000, 1<<30) }
-	now := func() *podplan.Pod { return requesting("app", 500, 256<<20) }
+	old := func() *workload.Pod { return requesting("app", 1000, 1<<30) }
+	now := func() *workload.Pod { return requesting("app", 500, 256<<20) }
 	for _, tc := range []struct {
 		reason      string
 		kind, obj   string
 		how         workload.AmountKind
 		edit        func(*decide.Verdict)
-		pods        []*podplan.Pod
+		pods        []*workload.Pod
 		cpu, memory bool
 		behind      string
 	}{
-		{"all pods have it", deployments, settledDeployment, workload.AmountRequest, nil, []*podplan.Pod{now(), now()}, true, true, ""},
-		{"one pod has not: it rolls out", deployments, pausedDeployment, workload.AmountRequest, nil, []*podplan.Pod{now(), old()}, false, false,
+		{"all pods have it", deployments, settledDeployment, workload.AmountRequest, nil, []*workload.Pod{now(), now()}, true, true, ""},
+		{"one pod has not: it rolls out", deployments, pausedDeployment, workload.AmountRequest, nil, []*workload.Pod{now(), old()}, false, false,
 			"1" + unmoved},
-		{"a paused Deployment: no pod has it", deployments, pausedDeployment, workload.AmountRequest, nil, []*podplan.Pod{old(), old()}, false,
+		{"a paused Deployment: no pod has it", deployments, pausedDeployment, workload.AmountRequest, nil, []*workload.Pod{old(), old()}, false,
 			false, "2" + unmoved},
-		{"a StatefulSet with OnDelete", statefulSets, onDelete, workload.AmountRequest, nil, []*podplan.Pod{old(), old()}, false, false,
+		{"a StatefulSet with OnDelete", statefulSets, onDelete, workload.AmountRequest, nil, []*workload.Pod{old(), old()}, false, false,
 			"2" + kept},
-		{"a StatefulSet with a partition", statefulSets, partitioned, workload.AmountRequest, nil, []*podplan.Pod{old(), now()}, false, false,
+		{"a StatefulSet with a partition", statefulSets, partitioned, workload.AmountRequest, nil, []*workload.Pod{old(), now()}, false, false,
 			"1" + kept},
-		{"one of two numbers", deployments, pausedDeployment, workload.AmountRequest, nil, []*podplan.Pod{requesting("app", 500, 1<<30), now()},
+		{"one of two numbers", deployments, pausedDeployment, workload.AmountRequest, nil, []*workload.Pod{requesting("app", 500, 1<<30), now()},
 			true, false, "1" + unmoved},
 		{"a pod of which the node is not through", deployments, settledDeployment, workload.AmountRequest, nil,
-			[]*podplan.Pod{in(podplan.ResizeDeferred, now()), now()}, false, false, "1" + kept},
+			[]*workload.Pod{in(workload.ResizeDeferred, now()), now()}, false, false, "1" + kept},
 		{"it is not written yet", deployments, settledDeployment, workload.AmountRequest,
-			func(v *decide.Verdict) { v.Result.Patch = &workload.Patch{} }, []*podplan.Pod{now(), now()}, false, false, ""},
+			func(v *decide.Verdict) { v.Result.Patch = &workload.Patch{} }, []*workload.Pod{now(), now()}, false, false, ""},
 		{"somebody else has changed the template", deployments, settledDeployment, workload.AmountRequest,
 			func(v *decide.Verdict) { v.Result.State = workload.StateOverridden },
-			[]*podplan.Pod{now(), now()}, false, false, ""},
+			[]*workload.Pod{now(), now()}, false, false, ""},
 		{"another policy asks for it", deployments, settledDeployment, workload.AmountRequest, func(v *decide.Verdict) {
 			for of, claim := range v.Plan.Amounts {
 				claim.By.Name = "other"
 				v.Plan.Amounts[of] = claim
 			}
-		}, []*podplan.Pod{now(), now()}, false, false, ""},
+		}, []*workload.Pod{now(), now()}, false, false, ""},
 		{"no pods: the next ones will", deployments, settledDeployment, workload.AmountRequest, nil, nil, true, true, ""},
-		{"in place: all pods have it", deployments, settledDeployment, workload.AmountInPlace, nil, []*podplan.Pod{now(), now()}, true, true, ""},
-		{"in place: one is still to be changed", deployments, settledDeployment, workload.AmountInPlace, nil, []*podplan.Pod{now(), old()}, false,
+		{"in place: all pods have it", deployments, settledDeployment, workload.AmountInPlace, nil, []*workload.Pod{now(), now()}, true, true,
+			""},
+		{"in place: one is still to be changed", deployments, settledDeployment, workload.AmountInPlace, nil, []*workload.Pod{now(), old()},
+			false,
 			false, ""},
 		{"in place: the node of one has no room", deployments, settledDeployment, workload.AmountInPlace, nil,
-			[]*podplan.Pod{now(), in(podplan.ResizeDeferred, now())}, false, false, ""},
-		{"on creation: all were created with it", deployments, settledDeployment, workload.AmountOnCreate, nil, []*podplan.Pod{now(), now()},
+			[]*workload.Pod{now(), in(workload.ResizeDeferred, now())}, false, false, ""},
+		{"on creation: all were created with it", deployments, settledDeployment, workload.AmountOnCreate, nil, []*workload.Pod{now(), now()},
 			true,
 			true, ""},
-		{"on creation: one was before", deployments, settledDeployment, workload.AmountOnCreate, nil, []*podplan.Pod{now(), old()}, false, false,
+		{"on creation: one was before", deployments, settledDeployment, workload.AmountOnCreate, nil, []*workload.Pod{now(), old()}, false, false,
 			""},
-		{"an operator that is at it", clusters, busyCluster, workload.AmountRequest, nil, []*podplan.Pod{requesting("postgres", 1000, 1<<30)},
+		{"an operator that is at it", clusters, busyCluster, workload.AmountRequest, nil, []*workload.Pod{requesting("postgres", 1000, 1<<30)},
 			false, false, ""},
 		{"an operator that is through", clusters, settledCluster, workload.AmountRequest, nil,
-			[]*podplan.Pod{requesting("postgres", 1000, 1<<30)},
+			[]*workload.Pod{requesting("postgres", 1000, 1<<30)},
 			true, true, ""},
 	} {
 		v := written(t, tc.kind, tc.obj, map[workload.Amount]int64{
@@ -173,24 +174,24 @@ func TestSavingsAreThoseOfPods(t *testing.T) {
 		kind, obj string
 		asked     map[workload.Amount]int64
 		applied   bool
-		pods      []*podplan.Pod
+		pods      []*workload.Pod
 		want      workload.Requests
 	}{
 		{"no pod has it", "deployments.apps", pausedDeployment, map[workload.Amount]int64{cpu: 500, memory: 256 << 20}, false,
-			[]*podplan.Pod{requesting("app", 1000, 1<<30), requesting("app", 1000, 1<<30)}, workload.Requests{}},
+			[]*workload.Pod{requesting("app", 1000, 1<<30), requesting("app", 1000, 1<<30)}, workload.Requests{}},
 		{"one of two has", "deployments.apps", pausedDeployment, map[workload.Amount]int64{cpu: 500, memory: 256 << 20}, false,
-			[]*podplan.Pod{requesting("app", 500, 256<<20), requesting("app", 1000, 1<<30)},
+			[]*workload.Pod{requesting("app", 500, 256<<20), requesting("app", 1000, 1<<30)},
 			workload.Requests{MilliCPU: 500, MemoryBytes: 768 << 20}},
 		{"more counts against it", "deployments.apps", settledDeployment, map[workload.Amount]int64{cpu: 1200}, true,
-			[]*podplan.Pod{requesting("app", 1200, 1<<30)}, workload.Requests{MilliCPU: -200}},
+			[]*workload.Pod{requesting("app", 1200, 1<<30)}, workload.Requests{MilliCPU: -200}},
 		{"what is not asked for is not counted", "deployments.apps", settledDeployment, map[workload.Amount]int64{cpu: 500}, true,
-			[]*podplan.Pod{requesting("app", 500, 256<<20)}, workload.Requests{MilliCPU: 500}},
+			[]*workload.Pod{requesting("app", 500, 256<<20)}, workload.Requests{MilliCPU: 500}},
 		{"a pod that requests nothing saves nothing", "deployments.apps", settledDeployment, map[workload.Amount]int64{cpu: 500}, false,
-			[]*podplan.Pod{requesting("app", 500, 1), requesting("app", 0, 1)}, workload.Requests{MilliCPU: 500}},
+			[]*workload.Pod{requesting("app", 500, 1), requesting("app", 0, 1)}, workload.Requests{MilliCPU: 500}},
 		{"an operator that is at it", clusters, busyCluster, map[workload.Amount]int64{cpu: 500}, false,
-			[]*podplan.Pod{requesting("postgres", 1000, 1)}, workload.Requests{}},
+			[]*workload.Pod{requesting("postgres", 1000, 1)}, workload.Requests{}},
 		{"an operator that is through", clusters, settledCluster, map[workload.Amount]int64{cpu: 500, memory: 256 << 20}, true,
-			[]*podplan.Pod{requesting("postgres", 1000, 1), requesting("postgres", 1000, 1)},
+			[]*workload.Pod{requesting("postgres", 1000, 1), requesting("postgres", 1000, 1)},
 			workload.Requests{MilliCPU: 1000, MemoryBytes: 2 * 768 << 20}},
 	} {
 		h, st := NumbersOf(tc.pods, true), found()
@@ -206,7 +207,7 @@ func TestSavingsAreThoseOfPods(t *testing.T) {
 // request, the recommended request is in use if it is applied.
 func TestRequestIsInUseIfAllPodsHaveIt(t *testing.T) {
 	st := found()
-	check := func(reason string, want map[string]string, pods ...*podplan.Pod) {
+	check := func(reason string, want map[string]string, pods ...*workload.Pod) {
 		t.Helper()
 		h := NumbersOf(pods, true)
 		if diff := cmp.Diff(want, h.InUse(&st)); diff != "" {
@@ -216,7 +217,7 @@ func TestRequestIsInUseIfAllPodsHaveIt(t *testing.T) {
 	check("pods of an earlier recommendation", map[string]string{"app cpu": "700m", "app memory": "300Mi"}, requesting("app", 700, 300<<20),
 		requesting("app", 700, 300<<20))
 	check("pods differ in one", map[string]string{"app cpu": "700m"}, requesting("app", 700, 300<<20), requesting("app", 700, 1<<30))
-	check("a node is at it", map[string]string{}, in(podplan.ResizeInProgress, requesting("app", 500, 256<<20)))
+	check("a node is at it", map[string]string{}, in(workload.ResizeInProgress, requesting("app", 500, 256<<20)))
 	st.Containers[0].CPU.Applied = true
 	check("no pod tells", map[string]string{"app cpu": "500m", "app memory": "1Gi"}, requesting("other", 1, 1))
 }

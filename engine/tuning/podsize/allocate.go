@@ -12,7 +12,6 @@ package podsize
 import (
 	"slices"
 
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -48,7 +47,7 @@ func allocate(to *workload.Allocation, amounts map[workload.Amount]workload.Clai
 		if !asked {
 			continue
 		}
-		request, limit := podplan.Fit(claim.Limits, claim.Value, own.Requests.Of(of), own.Limits.Of(of))
+		request, limit := workload.FitLimit(claim.Limits, claim.Value, own.Requests.Of(of), own.Limits.Of(of))
 		to.Requests.Set(of, request)
 		to.Limits.Set(of, limit)
 		any = any || request > 0

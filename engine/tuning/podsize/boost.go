@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // Boost is the boost of a pod: its end, and the requests of its containers afterwards, CPU in thousandths of a core. It
@@ -17,7 +17,7 @@ type Boost struct {
 	// Until is UntilReady, or a time since the pod's creation, such as 60s.
 	Until string
 	// After has the requests and limits for CPU, by container; a limit of zero means no limit.
-	After map[string]podplan.Resources
+	After map[string]workload.Resources
 }
 
 // String returns the boost in the form of the note on a pod: 60s main=500 proxy=100/200.
@@ -40,8 +40,8 @@ func ParseBoost(text string) (b Boost, ok bool) {
 	if len(parts) < 2 {
 		return b, false
 	}
-	b = Boost{Until: parts[0], After: map[string]podplan.Resources{}}
-	if _, err := time.ParseDuration(b.Until); b.Until != podplan.UntilReady && err != nil {
+	b = Boost{Until: parts[0], After: map[string]workload.Resources{}}
+	if _, err := time.ParseDuration(b.Until); b.Until != workload.UntilReady && err != nil {
 		return b, false
 	}
 	for _, part := range parts[1:] {
@@ -52,19 +52,19 @@ func ParseBoost(text string) (b Boost, ok bool) {
 		if err != nil || errLimit != nil || cpu <= 0 || most < 0 || most > 0 && most < cpu {
 			return b, false
 		}
-		b.After[name] = podplan.Resources{CPU: cpu, CPULimit: most}
+		b.After[name] = workload.Resources{CPU: cpu, CPULimit: most}
 	}
 	return b, true
 }
 
 // Boosted returns the present boost of a pod, or false. A pod has no boost any more once its requests were changed in
 // place.
-func Boosted(p *podplan.Pod) (Boost, bool) {
+func Boosted(p *workload.Pod) (Boost, bool) {
 	if p.Resize.Boost == "" || p.Resize.By != "" {
 		return Boost{}, false
 	}
 	b, ok := ParseBoost(p.Resize.Boost)
-	return b, ok && slices.ContainsFunc(p.Containers, func(c podplan.Container) bool {
+	return b, ok && slices.ContainsFunc(p.Containers, func(c workload.Container) bool {
 		to, boosted := b.After[c.Name]
 		return boosted &&
 			c.CPU > to.CPU
@@ -73,7 +73,7 @@ func Boosted(p *podplan.Pod) (Boost, bool) {
 
 // Ends returns the end of a pod's boost: now, or a later time. It returns zero if the end is not known yet, because the
 // boost ends once the pod is ready, or once it runs.
-func (b Boost) Ends(p *podplan.Pod, now time.Time) time.Time {
+func (b Boost) Ends(p *workload.Pod, now time.Time) time.Time {
 	d, err := time.ParseDuration(b.Until)
 	if err != nil {
 		if p.Ready {
@@ -85,14 +85,14 @@ func (b Boost) Ends(p *podplan.Pod, now time.Time) time.Time {
 	switch {
 	case now.Before(at):
 		return at
-	case p.Phase == podplan.Running:
+	case p.Phase == workload.PodRunning:
 		return now
 	}
 	return time.Time{}
 }
 
 // Usual returns the containers of a pod with their CPU after the start.
-func Usual(p *podplan.Pod) []podplan.Container {
+func Usual(p *workload.Pod) []workload.Container {
 	b, boosted := Boosted(p)
 	if !boosted {
 		return p.Containers

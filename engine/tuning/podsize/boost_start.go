@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"flyball.dev/flyball/engine/path/rawjson"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -47,7 +46,7 @@ func StartBoostOf(cpu, until string, containers []string) *StartBoost {
 // start is the boost of a pod.
 type start struct {
 	boost *StartBoost
-	after map[string]podplan.Resources
+	after map[string]workload.Resources
 	// more is the additional request of the pod.
 	more int64
 }
@@ -68,7 +67,7 @@ func (s *start) adds(name, list string, c podContainer) bool {
 
 // of returns the boosted resources of a container. Its limit keeps the ratio to the request, or stays above the
 // request, so the pod keeps its class of service.
-func (s *start) of(name string, usual podplan.Resources, rule workload.LimitRule) podplan.Resources {
+func (s *start) of(name string, usual workload.Resources, rule workload.LimitRule) workload.Resources {
 	to := s.boost.CPU
 	if s.boost.Tenths > 0 && usual.CPU <= math.MaxInt64/1000 {
 		to = (usual.CPU*s.boost.Tenths + 9) / 10
@@ -80,18 +79,18 @@ func (s *start) of(name string, usual podplan.Resources, rule workload.LimitRule
 		return usual
 	}
 	full := usual
-	full.CPU, full.CPULimit = podplan.Fit(rule, to, usual.CPU, usual.CPULimit)
+	full.CPU, full.CPULimit = workload.FitLimit(rule, to, usual.CPU, usual.CPULimit)
 	if s.after == nil {
-		s.after = map[string]podplan.Resources{}
+		s.after = map[string]workload.Resources{}
 	}
-	s.after[name] = podplan.Resources{CPU: usual.CPU, CPULimit: usual.CPULimit}
+	s.after[name] = workload.Resources{CPU: usual.CPU, CPULimit: usual.CPULimit}
 	s.more += full.CPU - usual.CPU
 	return full
 }
 
 // isTooMuch reports whether the boosted pod is too large for all nodes, or the note too long for its annotation.
 func (s *start) isTooMuch(spec rawjson.Value) bool {
-	if len(s.joinText()) > podplan.LongestBoost {
+	if len(s.joinText()) > workload.LongestBoost {
 		return true
 	}
 	if s.more == 0 || s.boost.Most == 0 {

@@ -4,13 +4,13 @@ import (
 	"testing"
 	"time"
 
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/tuning/podsize"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // TestBoostRaisesTheRequestOfAStartingPod: a note on a pod is parsed as it was written, and no other text is a boost.
 func TestBoostRaisesTheRequestOfAStartingPod(t *testing.T) {
-	b := podsize.Boost{Until: "60s", After: map[string]podplan.Resources{"main": {CPU: 500}, "proxy": {CPU: 100, CPULimit: 200}}}
+	b := podsize.Boost{Until: "60s", After: map[string]workload.Resources{"main": {CPU: 500}, "proxy": {CPU: 100, CPULimit: 200}}}
 	const text = "60s main=500 proxy=100/200"
 	if b.String() != text {
 		t.Errorf("it is noted as %q", b)
@@ -33,23 +33,23 @@ func TestPodsThatStart(t *testing.T) {
 		reason, boost string
 		after         time.Duration
 		ready         bool
-		phase         podplan.Phase
+		phase         workload.PodPhase
 		by            string
 		boosted       bool
 		ends          time.Duration // negative: it is not known
 	}{
-		{"not ready", "Ready main=500", time.Hour, false, podplan.Running, "", true, -1},
-		{"ready", "Ready main=500", time.Minute, true, podplan.Running, "", true, time.Minute},
-		{"its time has not come", "60s main=500", 59 * time.Second, true, podplan.Running, "", true, time.Minute},
-		{"its time is over", "60s main=500", 60 * time.Second, false, podplan.Running, "", true, time.Minute},
-		{"it has no node", "60s main=500", time.Hour, false, podplan.Pending, "", true, -1},
-		{"it has come down", "60s main=500", time.Hour, true, podplan.Running, "flyball", false, 0},
-		{"it has what it comes down to", "60s main=1000", time.Hour, true, podplan.Running, "", false, 0},
-		{"another container", "60s other=500", time.Hour, true, podplan.Running, "", false, 0},
-		{"nothing is noted", "", time.Hour, true, podplan.Running, "", false, 0},
+		{"not ready", "Ready main=500", time.Hour, false, workload.PodRunning, "", true, -1},
+		{"ready", "Ready main=500", time.Minute, true, workload.PodRunning, "", true, time.Minute},
+		{"its time has not come", "60s main=500", 59 * time.Second, true, workload.PodRunning, "", true, time.Minute},
+		{"its time is over", "60s main=500", 60 * time.Second, false, workload.PodRunning, "", true, time.Minute},
+		{"it has no node", "60s main=500", time.Hour, false, workload.PodPending, "", true, -1},
+		{"it has come down", "60s main=500", time.Hour, true, workload.PodRunning, "flyball", false, 0},
+		{"it has what it comes down to", "60s main=1000", time.Hour, true, workload.PodRunning, "", false, 0},
+		{"another container", "60s other=500", time.Hour, true, workload.PodRunning, "", false, 0},
+		{"nothing is noted", "", time.Hour, true, workload.PodRunning, "", false, 0},
 	} {
-		p := &podplan.Pod{Created: created.Unix(), Ready: tc.ready, Phase: tc.phase, Resize: podplan.Resize{Boost: tc.boost, By: tc.by},
-			Containers: []podplan.Container{{Name: "main", Resources: podplan.Resources{CPU: 1000, CPULimit: 2000, Memory: 7}}}}
+		p := &workload.Pod{Created: created.Unix(), Ready: tc.ready, Phase: tc.phase, Resize: workload.Resize{Boost: tc.boost, By: tc.by},
+			Containers: []workload.Container{{Name: "main", Resources: workload.Resources{CPU: 1000, CPULimit: 2000, Memory: 7}}}}
 		b, boosted := podsize.Boosted(p)
 		if boosted != tc.boosted {
 			t.Errorf("%s: boosted %t", tc.reason, boosted)

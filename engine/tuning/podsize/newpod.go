@@ -14,7 +14,6 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path/rawjson"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -183,7 +182,7 @@ func markOperations(pod rawjson.Value, policy, boost string) []operation {
 
 // variables returns the operations that set variables from the resources of a container. A variable set by the owner
 // stays. Variables from other sources (envFrom) are unknown here.
-func variables(c podContainer, has podplan.Resources, at string, w NewPod) (ops []operation) {
+func variables(c podContainer, has workload.Resources, at string, w NewPod) (ops []operation) {
 	// A container can rely on its limit, or on its request if it has no limit.
 	procs, memory := cmp.Or(has.CPULimit, has.CPU), cmp.Or(has.MemoryLimit, has.Memory)
 	if !w.GoMaxProcs {
@@ -238,7 +237,7 @@ type variable struct {
 var most = *resource.NewQuantity(1<<50, resource.BinarySI)
 
 // readResources returns the requests and limits of a container.
-func readResources(resources rawjson.Value) (r podplan.Resources, err error) {
+func readResources(resources rawjson.Value) (r workload.Resources, err error) {
 	for _, field := range []struct {
 		path string
 		cpu  bool
@@ -274,18 +273,18 @@ func readResources(resources rawjson.Value) (r podplan.Resources, err error) {
 
 // sizedAs returns the resources of a container with the wanted requests and with limits that follow them. Requests that
 // the container does not have are not added.
-func sizedAs(is podplan.Resources, to NewContainer, rule workload.LimitRule) podplan.Resources {
+func sizedAs(is workload.Resources, to NewContainer, rule workload.LimitRule) workload.Resources {
 	if to.CPU > 0 && is.CPU > 0 && (to.CPU != is.CPU || rule == workload.LimitsGo) {
-		is.CPU, is.CPULimit = podplan.Fit(rule, to.CPU, is.CPU, is.CPULimit)
+		is.CPU, is.CPULimit = workload.FitLimit(rule, to.CPU, is.CPU, is.CPULimit)
 	}
 	if to.Memory > 0 && is.Memory > 0 && (to.Memory != is.Memory || rule == workload.LimitsGo) {
-		is.Memory, is.MemoryLimit = podplan.Fit(rule, to.Memory, is.Memory, is.MemoryLimit)
+		is.Memory, is.MemoryLimit = workload.FitLimit(rule, to.Memory, is.Memory, is.MemoryLimit)
 	}
 	return is
 }
 
 // resourceChanges returns the operations between two resources of a container.
-func resourceChanges(from, to podplan.Resources, at string) (ops []operation) {
+func resourceChanges(from, to workload.Resources, at string) (ops []operation) {
 	for _, n := range []struct {
 		path     string
 		from, to int64

@@ -13,7 +13,6 @@ import (
 	"pgregory.net/rapid"
 
 	"flyball.dev/flyball/engine/path/rawjson"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -154,9 +153,9 @@ func TestBoostsForTheStart(t *testing.T) {
 		{"a container that would be restarted to come down",
 			podOfMain(owner + `,"resizePolicy":[{"resourceName":"cpu","restartPolicy":"RestartContainer"}]`), with("2x"), ""},
 		{"containers with names that no note has room for", strings.ReplaceAll(podOfMain(owner), "main",
-			strings.Repeat("m", podplan.LongestBoost)),
+			strings.Repeat("m", workload.LongestBoost)),
 			with("2x", func(w *podsize.NewPod) {
-				w.Containers = []podsize.NewContainer{{Name: strings.Repeat("m", podplan.LongestBoost), CPU: 400}}
+				w.Containers = []podsize.NewContainer{{Name: strings.Repeat("m", workload.LongestBoost), CPU: 400}}
 				w.Boost.Containers = []string{w.Containers[0].Name}
 			}), ""},
 		{"a container that is none of them", strings.ReplaceAll(podOfMain(owner), "main", "other"), with("2x"), ""},

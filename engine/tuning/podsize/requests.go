@@ -1,12 +1,11 @@
 package podsize
 
 import (
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // Requested returns the mean requests of the ready pods, in milli-CPU by container.
-func Requested(f *podplan.Fleet) map[string]int64 {
+func Requested(f *workload.Fleet) map[string]int64 {
 	sums, pods := map[string]int64{}, map[string]int64{}
 	for _, p := range f.Pods {
 		for _, c := range Usual(p) {
@@ -23,7 +22,7 @@ func Requested(f *podplan.Fleet) map[string]int64 {
 }
 
 // Extremes returns the least and the largest requests of any pod, by container.
-func Extremes(f *podplan.Fleet) (least, most map[string]workload.Requests) {
+func Extremes(f *workload.Fleet) (least, most map[string]workload.Requests) {
 	least, most = map[string]workload.Requests{}, map[string]workload.Requests{}
 	for _, p := range f.Pods {
 		for _, c := range Usual(p) {

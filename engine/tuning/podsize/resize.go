@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/workload"
 )
 
 // Sizes has the wanted requests and limits of containers by name. Zero keeps a value.
-type Sizes map[string]podplan.Resources
+type Sizes map[string]workload.Resources
 
 // ResizeOptions describe the abilities of the API server.
 type ResizeOptions struct {
@@ -27,7 +27,7 @@ type Refusals map[string]Refusal
 
 // Refusal is a permanently refused change: the wanted containers, and the answer of the API server.
 type Refusal struct {
-	Containers []podplan.Container
+	Containers []workload.Container
 	Why        string
 }
 
@@ -41,8 +41,8 @@ func (r Refusals) of(c ResizeChange) string {
 
 // ResizeChange is a write to a pod, with the containers that change.
 type ResizeChange struct {
-	Pod        *podplan.Pod
-	Containers []podplan.Container
+	Pod        *workload.Pod
+	Containers []workload.Container
 	// Restarts is true if the change restarts a container. MoreMemory is true if a container requests more memory.
 	Restarts, MoreMemory bool
 }
@@ -55,23 +55,23 @@ type ResizePlan struct {
 	Restarts int
 	// MoreMemory is true if some pod is to request more memory.
 	MoreMemory bool
-	podplan.Resizing
+	workload.Resizing
 }
 
 // IsRestarting reports whether earlier changes in place still restart containers of a target, or have just done so:
 // such changes restart a container, and its pod is still being changed or not ready.
-func IsRestarting(f *podplan.Fleet) bool {
-	return slices.ContainsFunc(f.Pods, func(p *podplan.Pod) bool {
+func IsRestarting(f *workload.Fleet) bool {
+	return slices.ContainsFunc(f.Pods, func(p *workload.Pod) bool {
 		return p.Resize.By == f.Own && isUnsettled(p) && slices.ContainsFunc(p.Containers,
-			func(c podplan.Container) bool { return c.RestartsForCPU || c.RestartsForMemory })
+			func(c workload.Container) bool { return c.RestartsForCPU || c.RestartsForMemory })
 	})
 }
 
 // PlanResizes returns the plan for the pods of a target. Pods that a different writer has changed in place are left alone.
-func PlanResizes(f *podplan.Fleet, want Sizes, o ResizeOptions, refused Refusals) ResizePlan {
+func PlanResizes(f *workload.Fleet, want Sizes, o ResizeOptions, refused Refusals) ResizePlan {
 	var p ResizePlan
 	pods := slices.Clone(f.Pods)
-	slices.SortFunc(pods, func(a, b *podplan.Pod) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(pods, func(a, b *workload.Pod) int { return strings.Compare(a.Name, b.Name) })
 	restarting := false
 	for _, pod := range pods {
 		p.Pods++
@@ -112,9 +112,9 @@ func PlanResizes(f *podplan.Fleet, want Sizes, o ResizeOptions, refused Refusals
 // RestoreSizes returns the changes that restore pods to the requests of their template. A pod stays as it is until its
 // replacement if the API server would refuse the change, or if the pod was created with other requests and would be
 // restarted; kept lists the reasons of the pods that stay.
-func RestoreSizes(pods []*podplan.Pod, original Sizes, o ResizeOptions, refused Refusals) (changes []ResizeChange,
-	kept map[*podplan.Pod]string) {
-	kept = map[*podplan.Pod]string{}
+func RestoreSizes(pods []*workload.Pod, original Sizes, o ResizeOptions, refused Refusals) (changes []ResizeChange,
+	kept map[*workload.Pod]string) {
+	kept = map[*workload.Pod]string{}
 	for _, pod := range pods {
 		c := changeOf(pod, original)
 		if len(c.Containers) == 0 {
@@ -145,8 +145,8 @@ const ResizePatience = 10 * time.Minute
 
 // InTurn returns the restoring changes to make now. At most one of them restarts containers, and none does while
 // another pod is not ready. A pod that has not been ready for longer than ResizePatience is ignored.
-func InTurn(pods []*podplan.Pod, changes []ResizeChange, now time.Time) []ResizeChange {
-	patient := slices.DeleteFunc(slices.Clone(pods), func(p *podplan.Pod) bool {
+func InTurn(pods []*workload.Pod, changes []ResizeChange, now time.Time) []ResizeChange {
+	patient := slices.DeleteFunc(slices.Clone(pods), func(p *workload.Pod) bool {
 		return !p.Ready &&
 			now.Sub(time.Unix(p.Changed, 0)) > ResizePatience
 	})
@@ -162,33 +162,33 @@ func InTurn(pods []*podplan.Pod, changes []ResizeChange, now time.Time) []Resize
 }
 
 // count counts a pod without changes by the conditions that its node reports.
-func (p *ResizePlan) count(pod *podplan.Pod) {
+func (p *ResizePlan) count(pod *workload.Pod) {
 	switch pod.Resize.State {
-	case podplan.ResizeDone:
+	case workload.ResizeDone:
 		p.Resized++
 		return
-	case podplan.ResizeInProgress:
+	case workload.ResizeInProgress:
 		p.InProgress++
 		return
-	case podplan.ResizeFailing:
+	case workload.ResizeFailing:
 		p.InProgress++
-	case podplan.ResizeDeferred:
+	case workload.ResizeDeferred:
 		p.Deferred++
-	case podplan.ResizeInfeasible:
+	case workload.ResizeInfeasible:
 		p.Infeasible++
 	}
 	p.say(pod, pod.Resize.Message)
 }
 
 // say keeps the reason of the first pod in progress.
-func (p *ResizePlan) say(pod *podplan.Pod, why string) {
+func (p *ResizePlan) say(pod *workload.Pod, why string) {
 	if p.Message == "" && why != "" {
 		p.Message = fmt.Sprintf("pod %s: %s", pod.Name, why)
 	}
 }
 
 // changeOf returns the change of a pod. Missing requests and limits are not added.
-func changeOf(pod *podplan.Pod, want Sizes) ResizeChange {
+func changeOf(pod *workload.Pod, want Sizes) ResizeChange {
 	c := ResizeChange{Pod: pod}
 	for _, has := range pod.Containers {
 		to, wanted := want[has.Name]
@@ -214,7 +214,7 @@ func changeOf(pod *podplan.Pod, want Sizes) ResizeChange {
 }
 
 // restarts reports whether a change restarts the container.
-func restarts(from, to podplan.Container) bool {
+func restarts(from, to workload.Container) bool {
 	return from.RestartsForCPU && (from.CPU != to.CPU || from.CPULimit != to.CPULimit) ||
 		from.RestartsForMemory && (from.Memory != to.Memory || from.MemoryLimit != to.MemoryLimit)
 }
@@ -230,7 +230,7 @@ func (c *ResizeChange) impossible(o ResizeOptions) string {
 	before, after := true, true
 	for _, has := range c.Pod.Containers {
 		next := has
-		if i := slices.IndexFunc(c.Containers, func(n podplan.Container) bool { return n.Name == has.Name }); i >= 0 {
+		if i := slices.IndexFunc(c.Containers, func(n workload.Container) bool { return n.Name == has.Name }); i >= 0 {
 			next = c.Containers[i]
 		}
 		before, after = before && isGuaranteed(has.Resources), after && isGuaranteed(next.Resources)
@@ -250,17 +250,17 @@ func (c *ResizeChange) impossible(o ResizeOptions) string {
 }
 
 // isGuaranteed reports whether a container fits the class Guaranteed.
-func isGuaranteed(r podplan.Resources) bool {
+func isGuaranteed(r workload.Resources) bool {
 	return r.CPULimit > 0 && r.MemoryLimit > 0 && r.CPU == r.CPULimit && r.Memory == r.MemoryLimit
 }
 
 // othersUnready reports whether another pod is not ready, or may be restarted soon by a change that its node is about
 // to carry out.
-func othersUnready(pods []*podplan.Pod, but *podplan.Pod) bool {
-	return slices.ContainsFunc(pods, func(p *podplan.Pod) bool { return p != but && isUnsettled(p) })
+func othersUnready(pods []*workload.Pod, but *workload.Pod) bool {
+	return slices.ContainsFunc(pods, func(p *workload.Pod) bool { return p != but && isUnsettled(p) })
 }
 
 // isUnsettled reports whether a pod is not ready, or its node is about to change it.
-func isUnsettled(p *podplan.Pod) bool {
-	return !p.Ready || p.Resize.State == podplan.ResizeInProgress || p.Resize.State == podplan.ResizeFailing
+func isUnsettled(p *workload.Pod) bool {
+	return !p.Ready || p.Resize.State == workload.ResizeInProgress || p.Resize.State == workload.ResizeFailing
 }

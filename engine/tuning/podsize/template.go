@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -17,8 +16,8 @@ import (
 // or "" if it does not. pods are the target's present pods. New pods are expected to have the containers that the
 // present pods have beside the template, such as injected containers. A quota has to cover only the increase over the
 // present pods.
-func (r Room) RefusesTemplate(to workload.Allocations, pods []*podplan.Pod) string {
-	will := make(map[string]podplan.Container, len(to))
+func (r Room) RefusesTemplate(to workload.Allocations, pods []*workload.Pod) string {
+	will := make(map[string]workload.Container, len(to))
 	for _, a := range to {
 		c, why := r.withDefaults(containerOf(a))
 		if why != "" {
@@ -35,15 +34,15 @@ func (r Room) RefusesTemplate(to workload.Allocations, pods []*podplan.Pod) stri
 	return r.overdrawn(will, pods)
 }
 
-func containerOf(a workload.Allocation) podplan.Container {
-	return podplan.Container{Name: a.Component, Resources: podplan.Resources{
+func containerOf(a workload.Allocation) workload.Container {
+	return workload.Container{Name: a.Component, Resources: workload.Resources{
 		CPU: a.Requests.MilliCPU, Memory: a.Requests.MemoryBytes, CPULimit: a.Limits.MilliCPU, MemoryLimit: a.Limits.MemoryBytes,
 	}}
 }
 
 // withDefaults fills in the requests and limits that the API server will add to a container. A default limit of a
 // LimitRange does not follow the request: if it is below the request, the API server refuses the pod.
-func (r Room) withDefaults(c podplan.Container) (full podplan.Container, why string) {
+func (r Room) withDefaults(c workload.Container) (full workload.Container, why string) {
 	for _, part := range []struct {
 		name           corev1.ResourceName
 		request, limit *int64
@@ -86,7 +85,7 @@ func amountText(name corev1.ResourceName, n int64) string {
 
 // podOf returns a pod with the containers of a template and the other containers of a present pod. It returns nil
 // without a present pod.
-func podOf(will map[string]podplan.Container, now *podplan.Pod) *corev1.Pod {
+func podOf(will map[string]workload.Container, now *workload.Pod) *corev1.Pod {
 	p := &corev1.Pod{}
 	for _, name := range slices.Sorted(maps.Keys(will)) {
 		p.Spec.Containers = append(p.Spec.Containers, asContainer(will[name]))
@@ -102,7 +101,7 @@ func podOf(will map[string]podplan.Container, now *podplan.Pod) *corev1.Pod {
 	return p
 }
 
-func asContainer(c podplan.Container) corev1.Container {
+func asContainer(c workload.Container) corev1.Container {
 	list := func(cpu, memory int64) corev1.ResourceList {
 		l := corev1.ResourceList{}
 		for name, n := range map[corev1.ResourceName]int64{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory} {
@@ -116,19 +115,19 @@ func asContainer(c podplan.Container) corev1.Container {
 		Limits: list(c.CPULimit, c.MemoryLimit)}}
 }
 
-func newest(pods []*podplan.Pod) *podplan.Pod {
+func newest(pods []*workload.Pod) *workload.Pod {
 	if len(pods) == 0 {
 		return nil
 	}
-	return slices.MaxFunc(pods, func(a, b *podplan.Pod) int {
+	return slices.MaxFunc(pods, func(a, b *workload.Pod) int {
 		return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.Name, b.Name))
 	})
 }
 
 // overdrawn returns the quota that has too little left for the increase of all pods, or "". Only increases count, so
 // that a used-up quota does not block a decrease.
-func (r Room) overdrawn(will map[string]podplan.Container, pods []*podplan.Pod) string {
-	var now, then podplan.Resources
+func (r Room) overdrawn(will map[string]workload.Container, pods []*workload.Pod) string {
+	var now, then workload.Resources
 	for _, p := range pods {
 		for _, has := range p.Containers {
 			if c, known := will[has.Name]; known {
@@ -136,7 +135,7 @@ func (r Room) overdrawn(will map[string]podplan.Container, pods []*podplan.Pod) 
 			}
 		}
 	}
-	before, after := asContainer(podplan.Container{Resources: now}).Resources, asContainer(podplan.Container{Resources: then}).Resources
+	before, after := asContainer(workload.Container{Resources: now}).Resources, asContainer(workload.Container{Resources: then}).Resources
 	had, needs := usage(before.Requests, before.Limits), usage(after.Requests, after.Limits)
 	for _, q := range r.Quotas {
 		for _, name := range slices.Sorted(maps.Keys(q.Left)) {
@@ -151,7 +150,7 @@ func (r Room) overdrawn(will map[string]podplan.Container, pods []*podplan.Pod) 
 	return ""
 }
 
-func sum(a, b podplan.Resources) podplan.Resources {
-	return podplan.Resources{CPU: a.CPU + b.CPU, Memory: a.Memory + b.Memory, CPULimit: a.CPULimit + b.CPULimit, MemoryLimit: a.MemoryLimit +
+func sum(a, b workload.Resources) workload.Resources {
+	return workload.Resources{CPU: a.CPU + b.CPU, Memory: a.Memory + b.Memory, CPULimit: a.CPULimit + b.CPULimit, MemoryLimit: a.MemoryLimit +
 		b.MemoryLimit}
 }

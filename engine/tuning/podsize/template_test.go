@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -19,11 +18,11 @@ func main(cpu, cpuLimit, memory, memoryLimit int64) workload.Allocations {
 
 // running are pods that request 100m and 64Mi, limited to 1000m and 1024Mi, with an injected proxy that requests 50m
 // and 32Mi.
-func running(count int) (pods []*podplan.Pod) {
+func running(count int) (pods []*workload.Pod) {
 	for range count {
-		pods = append(pods, &podplan.Pod{Containers: []podplan.Container{
-			{Name: "main", Resources: podplan.Resources{CPU: 100, CPULimit: 1000, Memory: 64 * mebi, MemoryLimit: 1024 * mebi}},
-			{Name: "proxy", Resources: podplan.Resources{CPU: 50, CPULimit: 50, Memory: 32 * mebi, MemoryLimit: 32 * mebi}, Sidecar: true},
+		pods = append(pods, &workload.Pod{Containers: []workload.Container{
+			{Name: "main", Resources: workload.Resources{CPU: 100, CPULimit: 1000, Memory: 64 * mebi, MemoryLimit: 1024 * mebi}},
+			{Name: "proxy", Resources: workload.Resources{CPU: 50, CPULimit: 50, Memory: 32 * mebi, MemoryLimit: 32 * mebi}, Sidecar: true},
 		}})
 	}
 	return pods

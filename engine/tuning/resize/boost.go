@@ -4,14 +4,13 @@ import (
 	"context"
 	"time"
 
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // endBoosts lowers the pods of a target with an expired boost. It does not wait for a freeze, because the pods fall to
 // their siblings' requests. It reports whether a pod was written; the watch brings the result.
-func (l *Actuator) endBoosts(ctx context.Context, ref workload.Ref, f *podplan.Fleet) (wrote bool, err error) {
+func (l *Actuator) endBoosts(ctx context.Context, ref workload.Ref, f *workload.Fleet) (wrote bool, err error) {
 	now := l.watch.Now()
 	server, err := l.opts.Server()
 	if err != nil {
@@ -36,7 +35,7 @@ func (l *Actuator) endBoosts(ctx context.Context, ref workload.Ref, f *podplan.F
 const knownAfter = 30 * time.Second
 
 // Unable returns the known reason why pods of a target cannot come down from a boost in place, or "".
-func (l *Actuator) Unable(f *podplan.Fleet) string {
+func (l *Actuator) Unable(f *workload.Fleet) string {
 	server, err := l.opts.Server()
 	switch {
 	case err != nil:
@@ -53,7 +52,7 @@ func (l *Actuator) Unable(f *podplan.Fleet) string {
 }
 
 // hasBoosted reports whether some pod still has a boost.
-func hasBoosted(f *podplan.Fleet) bool {
+func hasBoosted(f *workload.Fleet) bool {
 	for _, p := range f.Pods {
 		if _, boosted := podsize.Boosted(p); boosted {
 			return true

@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -24,13 +23,13 @@ type keeping struct {
 type leftovers struct {
 	// changes are the writes that restore pods. kept are the pods that keep their requests, with the reasons.
 	changes []podsize.ResizeChange
-	kept    map[*podplan.Pod]string
+	kept    map[*workload.Pod]string
 }
 
 // leftoversOf returns the leftovers among pods with the given ownership.
-func (l *Actuator) leftoversOf(group workload.Ref, s ownership, pods []*podplan.Pod) (o leftovers, err error) {
+func (l *Actuator) leftoversOf(group workload.Ref, s ownership, pods []*workload.Pod) (o leftovers, err error) {
 	if s.templateOwner == nil {
-		o.kept = make(map[*podplan.Pod]string, len(pods))
+		o.kept = make(map[*workload.Pod]string, len(pods))
 		for _, p := range pods {
 			o.kept[p] = "nothing that it belongs to says what its template asks for"
 		}
@@ -47,7 +46,7 @@ func (l *Actuator) leftoversOf(group workload.Ref, s ownership, pods []*podplan.
 // tellKept reports, once for each pod, the pods of an owner that keep requests without a policy.
 func (l *Actuator) tellKept(group workload.Ref, o leftovers) {
 	now, again := l.watch.Now(), time.Duration(0)
-	var news []*podplan.Pod
+	var news []*workload.Pod
 	l.mu.Lock()
 	before, next := l.keeping[group], make(map[string]keeping, len(o.kept))
 	for p := range o.kept {

@@ -8,7 +8,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -21,13 +20,13 @@ func TestPodsKeepingRequestsAreReportedOnce(t *testing.T) {
 	l := &Actuator{
 		watch: clock, keeping: map[workload.Ref]map[string]keeping{},
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[workload.Ref]()),
-		opts:  Options{Kept: func(p *podplan.Pod, why string) { told += p.Name + ": " + why + ". " }},
+		opts:  Options{Kept: func(p *workload.Pod, why string) { told += p.Name + ": " + why + ". " }},
 	}
 	defer l.queue.ShutDown()
 	owned := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, Namespace: "shop", Name: "web"}
 	alone := workload.Ref{GroupKind: schema.GroupKind{Kind: "Pod"}, Namespace: "shop", Name: "a"}
-	a := &podplan.Pod{Namespace: "shop", Name: "a", UID: "u"}
-	kept := leftovers{kept: map[*podplan.Pod]string{a: "no room"}}
+	a := &workload.Pod{Namespace: "shop", Name: "a", UID: "u"}
+	kept := leftovers{kept: map[*workload.Pod]string{a: "no room"}}
 	tried := leftovers{changes: []podsize.ResizeChange{{Pod: a}}}
 	for _, step := range []struct {
 		reason string

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
@@ -47,7 +46,7 @@ func (l *Actuator) giveBack(ctx context.Context, ref workload.Ref) error {
 var errFrozen = errors.New("a freeze denies it")
 
 // giveBackGroup restores the pods of one owner.
-func (l *Actuator) giveBackGroup(ctx context.Context, s ownership, group workload.Ref, pods []*podplan.Pod) error {
+func (l *Actuator) giveBackGroup(ctx context.Context, s ownership, group workload.Ref, pods []*workload.Pod) error {
 	o, err := l.leftoversOf(group, s, pods)
 	if err != nil {
 		return err

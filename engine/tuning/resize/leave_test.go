@@ -12,7 +12,6 @@ import (
 
 	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
@@ -23,7 +22,7 @@ import (
 // changed in place.
 type belowWeb struct {
 	underTest
-	pods []*podplan.Pod
+	pods []*workload.Pod
 }
 
 var replicaSet = workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, Namespace: "shop", Name: "web-1"}
@@ -31,7 +30,7 @@ var replicaSet = workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "
 func (b belowWeb) Resized() []workload.Ref                          { return []workload.Ref{replicaSet, web} }
 func (b belowWeb) Groups(workload.Ref) []workload.Ref               { return []workload.Ref{replicaSet} }
 func (b belowWeb) Above(workload.Ref) (refs []workload.Ref, _ bool) { return []workload.Ref{web}, true }
-func (b belowWeb) ResizedPods(ref workload.Ref) []*podplan.Pod {
+func (b belowWeb) ResizedPods(ref workload.Ref) []*workload.Pod {
 	if ref != replicaSet {
 		return nil
 	}
@@ -132,8 +131,8 @@ func TestUnclaimedRequestsOfPodsAreRestored(t *testing.T) {
 		pod := resized(own, unnoticed)
 		told := 0
 		clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-		l := New(m.World(), belowWeb{underTest{web: {Own: own}}, []*podplan.Pod{pod}}, nil, nil, nil, Options{
-			Server: func() (podsize.ResizeOptions, error) { return podsize.ResizeOptions{}, nil }, Kept: func(*podplan.Pod, string) { told++ },
+		l := New(m.World(), belowWeb{underTest{web: {Own: own}}, []*workload.Pod{pod}}, nil, nil, nil, Options{
+			Server: func() (podsize.ResizeOptions, error) { return podsize.ResizeOptions{}, nil }, Kept: func(*workload.Pod, string) { told++ },
 			Log: logr.Discard(),
 		})
 		l.watch = clock
@@ -144,7 +143,7 @@ func TestUnclaimedRequestsOfPodsAreRestored(t *testing.T) {
 		back := int64(0)
 		if !s.kept && s.unknown == "" {
 			for range 2 {
-				o, err := l.leftoversOf(replicaSet, s, []*podplan.Pod{pod})
+				o, err := l.leftoversOf(replicaSet, s, []*workload.Pod{pod})
 				if err != nil {
 					t.Fatal(err)
 				}

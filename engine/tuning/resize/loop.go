@@ -18,7 +18,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/reconcile/gate"
@@ -36,7 +35,7 @@ type ResizablePods interface {
 	// Resized returns the owners, at any distance, of pods that Flyball has changed in place. ResizedPods returns the
 	// changed pods with the given direct owner.
 	Resized() []workload.Ref
-	ResizedPods(ref workload.Ref) []*podplan.Pod
+	ResizedPods(ref workload.Ref) []*workload.Pod
 }
 
 // Turns limits how many targets of a policy restart pods at the same time.
@@ -60,7 +59,7 @@ type Options struct {
 	Requeue func(refs ...workload.Ref)
 	Fault   func()
 	// Kept reports that a pod keeps requests that no policy asks for any more, with the reason.
-	Kept func(pod *podplan.Pod, why string)
+	Kept func(pod *workload.Pod, why string)
 	Log  logr.Logger
 }
 
@@ -105,7 +104,7 @@ type Actuator struct {
 // Note is the progress of the pods of a target that are changed in place.
 type Note struct {
 	Policy workload.Policy
-	podplan.Resizing
+	workload.Resizing
 	// Failure is the error. Frozen is the freeze that changes wait for. Turn is the reason for which restarts wait.
 	// Empty: none.
 	Failure, Frozen, Turn string
@@ -279,13 +278,13 @@ func (l *Actuator) Mark(ref workload.Ref, _ []decide.Opinion, results []status.T
 func (l *Actuator) Report(*world.Policy, policy.Object) (reason, message string) { return "", "" }
 
 // isSettled reports whether neither a plan nor an earlier change restarts a pod of a target.
-func isSettled(f *podplan.Fleet, plan podsize.ResizePlan) bool {
+func isSettled(f *workload.Fleet, plan podsize.ResizePlan) bool {
 	return plan.Restarts == 0 && !podsize.IsRestarting(f)
 }
 
 // forget drops the note of a target without a claim, also after a start, when the claim may not be known yet. The
 // target keeps its turn while an earlier change may still restart its pods.
-func (l *Actuator) forget(ref workload.Ref, f *podplan.Fleet) {
+func (l *Actuator) forget(ref workload.Ref, f *workload.Fleet) {
 	l.mu.Lock()
 	_, had := l.notes[ref]
 	delete(l.notes, ref)
@@ -383,7 +382,7 @@ func wantOf(all map[string]workload.Allocation) podsize.Sizes {
 	return w
 }
 
-func resourcesOf(a workload.Allocation) podplan.Resources {
-	return podplan.Resources{CPU: a.Requests.MilliCPU, Memory: a.Requests.MemoryBytes, CPULimit: a.Limits.MilliCPU,
+func resourcesOf(a workload.Allocation) workload.Resources {
+	return workload.Resources{CPU: a.Requests.MilliCPU, Memory: a.Requests.MemoryBytes, CPULimit: a.Limits.MilliCPU,
 		MemoryLimit: a.Limits.MemoryBytes}
 }

@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/tuning/podsize"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -61,7 +60,7 @@ func TestRefusalsAreForgotten(t *testing.T) {
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[workload.Ref]())}
 	defer l.queue.ShutDown()
 	web, api := workload.Ref{Name: "web"}, workload.Ref{Name: "api"}
-	l.refuse(web, podsize.ResizeChange{Pod: &podplan.Pod{UID: "a"}}, "too large")
+	l.refuse(web, podsize.ResizeChange{Pod: &workload.Pod{UID: "a"}}, "too large")
 	clock.Step(refusedRetry - time.Second)
 	if got := l.refusals(web); len(got) != 1 || got["a"].Why != "too large" || len(l.refusals(api)) > 0 {
 		t.Errorf("%+v", got)
@@ -70,7 +69,7 @@ func TestRefusalsAreForgotten(t *testing.T) {
 	if got := l.refusals(web); len(got) > 0 {
 		t.Errorf("after %s: %+v", refusedRetry, got)
 	}
-	l.refuse(api, podsize.ResizeChange{Pod: &podplan.Pod{UID: "b"}}, "too large")
+	l.refuse(api, podsize.ResizeChange{Pod: &workload.Pod{UID: "b"}}, "too large")
 	if _, kept := l.refused[web]; kept || len(l.refused) != 1 {
 		t.Errorf("%+v", l.refused)
 	}

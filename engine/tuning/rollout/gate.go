@@ -13,7 +13,6 @@ import (
 
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/decide"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/reconcile/gate"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/tuning/podsize"
@@ -48,7 +47,7 @@ type Gate struct {
 	*Places
 	world   *world.World
 	queue   Queue
-	members podplan.Fleets
+	members workload.Fleets
 	budgets Budgets
 	clock   clock.PassiveClock
 
@@ -60,7 +59,7 @@ type Gate struct {
 }
 
 // New returns a Gate without a roll-out. It observes the world from now on. clock is the clock for decisions.
-func New(w *world.World, q Queue, m podplan.Fleets, b Budgets, clock clock.PassiveClock) *Gate {
+func New(w *world.World, q Queue, m workload.Fleets, b Budgets, clock clock.PassiveClock) *Gate {
 	g := &Gate{Places: NewPlaces(q.Add), world: w, queue: q, members: m, budgets: b, clock: clock, took: map[workload.Ref]struct{}{}}
 	w.Observe(g)
 	return g

@@ -14,7 +14,6 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/policy/selector"
 	"flyball.dev/flyball/engine/reconcile"
@@ -29,8 +28,8 @@ var another = workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights
 var tuned = workload.Policy{Kind: "Tortoise", Namespace: "shop", Name: "tuned"}
 
 // restarting are pods of which a container is restarted by a change in place.
-var restarting = &podplan.Fleet{Own: "flyball", Pods: []*podplan.Pod{{
-	Resize: podplan.Resize{By: "flyball", State: podplan.ResizeInProgress}, Containers: []podplan.Container{{RestartsForMemory: true}},
+var restarting = &workload.Fleet{Own: "flyball", Pods: []*workload.Pod{{
+	Resize: workload.Resize{By: "flyball", State: workload.ResizeInProgress}, Containers: []workload.Container{{RestartsForMemory: true}},
 }}}
 
 // scene is a Gate with its own world, whose objects are in memory.
@@ -42,9 +41,9 @@ type scene struct {
 }
 
 // fleets has the pods of targets, by name.
-type fleets map[string]*podplan.Fleet
+type fleets map[string]*workload.Fleet
 
-func (f fleets) Fleet(ref workload.Ref) (*podplan.Fleet, bool) {
+func (f fleets) Fleet(ref workload.Ref) (*workload.Fleet, bool) {
 	return f[ref.Name], f[ref.Name] != nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/integration/suite"
 	"flyball.dev/flyball/test/integration/zones"
 )
@@ -42,7 +42,7 @@ func costBelow(some, others []*corev1.Pod) {
 	Eventually(func(g Gomega) {
 		now := map[types.UID]int32{}
 		for _, p := range podsOf(g, some[0].Namespace, "") {
-			now[p.UID] = podplan.ParseCost(p.Annotations[podplan.CostAnnotation])
+			now[p.UID] = workload.ParseCost(p.Annotations[workload.CostAnnotation])
 		}
 		for _, p := range some {
 			for _, q := range others {

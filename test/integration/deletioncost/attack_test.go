@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/integration/suite"
 	"flyball.dev/flyball/test/integration/zones"
 )
@@ -72,7 +72,7 @@ func allCosts(g Gomega, namespace string) map[string]string {
 	g.Expect(env.Client.List(ctx, &list, client.InNamespace(namespace))).To(Succeed())
 	found := map[string]string{}
 	for i := range list.Items {
-		if cost, ok := list.Items[i].Annotations[podplan.CostAnnotation]; ok {
+		if cost, ok := list.Items[i].Annotations[workload.CostAnnotation]; ok {
 			found[list.Items[i].Name] = cost + " by " + zones.Writer(&list.Items[i])
 		}
 	}
@@ -83,7 +83,7 @@ func allCosts(g Gomega, namespace string) map[string]string {
 func costed(namespace, app string) *corev1.Pod {
 	GinkgoHelper()
 	for _, p := range podsOf(Default, namespace, app) {
-		if p.Annotations[podplan.CostAnnotation] != "" {
+		if p.Annotations[workload.CostAnnotation] != "" {
 			return p
 		}
 	}
@@ -116,7 +116,7 @@ var _ = Describe("Pods whose cost cannot be written", func() {
 		pods := podsOf(Default, ns, "web")
 		plan := cluster.Plan(pods)
 		pods = slices.DeleteFunc(pods, func(p *corev1.Pod) bool {
-			return !slices.ContainsFunc(plan[:2], func(c podplan.Change) bool { return c.Pod.Name == p.Name })
+			return !slices.ContainsFunc(plan[:2], func(c workload.CostChange) bool { return c.Pod.Name == p.Name })
 		})
 		Expect(env.Patch(ctx, pods[0], `{"metadata":{"labels":{"`+locked+`":"yes"}}}`)).To(Succeed())
 		Eventually(func() error {
@@ -159,13 +159,14 @@ var _ = Describe("Pods whose cost cannot be written", func() {
 
 	It("because an admission policy drops it are left after one try, and the status reports it", func() {
 		admission("MutatingAdmissionPolicy", ns, `reinvocationPolicy: Never
-  mutations: [{patchType: JSONPatch, jsonPatch: {expression: 'has(object.metadata.annotations) && "`+podplan.CostAnnotation+`" in object.metadata.annotations ?
-    [JSONPatch{op: "remove", path: "/metadata/annotations/" + jsonpatch.escapeKey("`+podplan.CostAnnotation+`")}] : []'}}]`)
+  mutations: [{patchType: JSONPatch, jsonPatch: {expression: 'has(object.metadata.annotations) &&
+    "`+workload.CostAnnotation+`" in object.metadata.annotations ?
+    [JSONPatch{op: "remove", path: "/metadata/annotations/" + jsonpatch.escapeKey("`+workload.CostAnnotation+`")}] : []'}}]`)
 		pod := podsOf(Default, ns, "web")[0]
 		Eventually(func(g Gomega) {
-			p, err := dryRun(pod, `{"metadata":{"annotations":{"`+podplan.CostAnnotation+`":"1"}}}`)
+			p, err := dryRun(pod, `{"metadata":{"annotations":{"`+workload.CostAnnotation+`":"1"}}}`)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(p.Annotations).NotTo(HaveKey(podplan.CostAnnotation))
+			g.Expect(p.Annotations).NotTo(HaveKey(workload.CostAnnotation))
 		}).Should(Succeed())
 		Expect(env.Client.Create(ctx, policy)).To(Succeed())
 		n := len(cluster.Plan(podsOf(Default, ns, "web")))
@@ -232,9 +233,9 @@ var _ = Describe("Costs of other pods", func() {
 			Expect(env.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("gitops"),
 				client.ForceOwnership)).To(Succeed())
 		}
-		cost := own.Annotations[podplan.CostAnnotation]
-		apply(own, map[string]string{podplan.CostAnnotation: cost})
-		apply(other, map[string]string{podplan.CostAnnotation: "2147483647"})
+		cost := own.Annotations[workload.CostAnnotation]
+		apply(own, map[string]string{workload.CostAnnotation: cost})
+		apply(other, map[string]string{workload.CostAnnotation: "2147483647"})
 		Eventually(func(g Gomega) {
 			g.Expect(statusOf(g, policy).ForeignWriters).To(Equal([]v1alpha1.ForeignWriter{{Manager: "gitops", Pods: 2}}))
 		}).Should(Succeed())

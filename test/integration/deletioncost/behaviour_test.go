@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
 	"flyball.dev/flyball/test/integration/zones"
@@ -24,7 +24,7 @@ import (
 func costs(g Gomega, namespace, app string) map[string]string {
 	found := map[string]string{}
 	for _, p := range podsOf(g, namespace, app) {
-		if cost, ok := p.Annotations[podplan.CostAnnotation]; ok {
+		if cost, ok := p.Annotations[workload.CostAnnotation]; ok {
 			found[p.Name] = cost + " by " + zones.Writer(p)
 		}
 	}
@@ -89,7 +89,7 @@ func writesOf(g Gomega, m *harness.Manager, policy client.Object) map[string]int
 // setBy sets the deletion cost of a pod as another field manager.
 func setBy(manager string, p *corev1.Pod, cost string) {
 	GinkgoHelper()
-	body := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, podplan.CostAnnotation, cost)
+	body := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, workload.CostAnnotation, cost)
 	Expect(env.Client.Patch(ctx, p, client.RawPatch(types.MergePatchType, []byte(body)), client.FieldOwner(manager))).To(Succeed())
 }
 
@@ -259,7 +259,7 @@ var _ = Describe("A pod template that sets the cost", func() {
 		start()
 		ns := suite.Namespace(ctx, env)
 		text := strings.Replace(zones.DeploymentText, "template: {metadata: {labels: {app: %[2]s}}",
-			`template: {metadata: {labels: {app: %[2]s}, annotations: {"`+podplan.CostAnnotation+`": "5"}}`, 1)
+			`template: {metadata: {labels: {app: %[2]s}, annotations: {"`+workload.CostAnnotation+`": "5"}}`, 1)
 		objs, err := harness.Objects(fmt.Appendf(nil, text, ns, "web", 6))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(env.Client.Create(ctx, objs[0])).To(Succeed())
@@ -327,7 +327,7 @@ var _ = Describe("Pods and nodes", func() {
 		costed := func(g Gomega) int {
 			n := 0
 			for _, p := range podsOf(g, ns, "web") {
-				if _, ok := p.Annotations[podplan.CostAnnotation]; ok && p.Labels["revision"] == "2" {
+				if _, ok := p.Annotations[workload.CostAnnotation]; ok && p.Labels["revision"] == "2" {
 					n++
 				}
 			}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/integration/suite"
 	"flyball.dev/flyball/test/integration/zones"
 )
@@ -186,8 +186,8 @@ var _ = Describe("Kinds beside Deployment", Ordered, func() {
 		pods := podsOf(Default, ns, "web")
 		f := cluster.Fleet(pods)
 		Expect(f.Groups()).To(HaveLen(1))
-		gone := map[*podplan.Pod]bool{}
-		for _, p := range podplan.Victims(f.Pods, f.Pods, time.Now().Unix()) {
+		gone := map[*workload.Pod]bool{}
+		for _, p := range workload.Victims(f.Pods, f.Pods, time.Now().Unix()) {
 			gone[p] = true
 			Expect(f.Spread(zones.NodeLabel, gone)).To(BeNumerically("<=", cluster.Best(pods, 9-len(gone))+1))
 			if len(gone) == 8 {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"flyball.dev/flyball/engine/podplan"
+	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
 	"flyball.dev/flyball/test/integration/zones"
@@ -51,8 +51,8 @@ func newCosted(n int) *costed {
 				Containers: []corev1.Container{{Name: "main", Image: "example.com/app:1"}}},
 		}
 		if i%10 == 0 {
-			pod.Annotations = map[string]string{podplan.CostAnnotation: fmt.Sprint(i - n/2)}
-			c.foreign[pod.Name] = pod.Annotations[podplan.CostAnnotation]
+			pod.Annotations = map[string]string{workload.CostAnnotation: fmt.Sprint(i - n/2)}
+			c.foreign[pod.Name] = pod.Annotations[workload.CostAnnotation]
 		}
 		group.Go(func() error {
 			if err := env.Client.Create(ctx, pod, client.FieldOwner("karpenter")); err != nil {
@@ -73,7 +73,7 @@ func (c *costed) own(g Gomega) (n int, list []*corev1.Pod) {
 	g.Expect(env.Client.List(ctx, &all, client.InNamespace(c.namespace))).To(Succeed())
 	for i := range all.Items {
 		p := &all.Items[i]
-		cost, has := p.Annotations[podplan.CostAnnotation]
+		cost, has := p.Annotations[workload.CostAnnotation]
 		theirs, foreign := c.foreign[p.Name]
 		ExpectWithOffset(1, has || !foreign).To(BeTrue(), "%s has lost the cost of somebody else", p.Name)
 		switch {

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/podplan"
 	"flyball.dev/flyball/engine/policy/deletioncost"
+	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
 	"flyball.dev/flyball/test/local"
@@ -158,16 +158,16 @@ func (c *Cluster) Best(pods []*corev1.Pod, n int) int {
 }
 
 // Fleet returns the pods in the planner's form.
-func (c *Cluster) Fleet(list []*corev1.Pod) *podplan.Fleet {
-	f := &podplan.Fleet{Own: manager}
+func (c *Cluster) Fleet(list []*corev1.Pod) *workload.Fleet {
+	f := &workload.Fleet{Own: manager}
 	for _, p := range list {
 		owner := metav1.GetControllerOf(p)
-		q := &podplan.Pod{Name: p.Name, UID: string(p.UID), Assigned: p.Spec.NodeName != "", Group: owner.Name, Revision: owner.Name,
-			Phase: podplan.Running,
-			Ready: IsReady(p), Created: p.CreationTimestamp.Unix(), Cost: podplan.ParseCost(p.Annotations[podplan.CostAnnotation]),
+		q := &workload.Pod{Name: p.Name, UID: string(p.UID), Assigned: p.Spec.NodeName != "", Group: owner.Name, Revision: owner.Name,
+			Phase: workload.PodRunning,
+			Ready: IsReady(p), Created: p.CreationTimestamp.Unix(), Cost: workload.ParseCost(p.Annotations[workload.CostAnnotation]),
 			Writer: Writer(p)}
 		if p.Status.Phase == corev1.PodPending {
-			q.Phase = podplan.Pending
+			q.Phase = workload.PodPending
 		}
 		for _, c := range p.Status.Conditions {
 			if c.Type == corev1.PodReady {
@@ -175,7 +175,7 @@ func (c *Cluster) Fleet(list []*corev1.Pod) *podplan.Fleet {
 			}
 		}
 		if q.Assigned {
-			q.Node = &podplan.Node{Name: p.Spec.NodeName, Labels: map[string]string{NodeLabel: c.ZoneOf[p.Spec.NodeName]}}
+			q.Node = &workload.Node{Name: p.Spec.NodeName, Labels: map[string]string{NodeLabel: c.ZoneOf[p.Spec.NodeName]}}
 		}
 		f.Pods = append(f.Pods, q)
 	}
@@ -183,14 +183,14 @@ func (c *Cluster) Fleet(list []*corev1.Pod) *podplan.Fleet {
 }
 
 // Plan returns the changes of the planner.
-func (c *Cluster) Plan(list []*corev1.Pod) []podplan.Change {
+func (c *Cluster) Plan(list []*corev1.Pod) []workload.CostChange {
 	return deletioncost.Make(deletioncost.Default, c.Fleet(list), deletioncost.Params{SpreadBy: []string{NodeLabel}}, true, time.Now()).Changes
 }
 
 // Writer returns the field manager that has set the cost of a pod.
 func Writer(p *corev1.Pod) string {
 	for _, entry := range p.ManagedFields {
-		if entry.FieldsV1 != nil && strings.Contains(entry.FieldsV1.GetRawString(), podplan.CostAnnotation) {
+		if entry.FieldsV1 != nil && strings.Contains(entry.FieldsV1.GetRawString(), workload.CostAnnotation) {
 			return entry.Manager
 		}
 	}

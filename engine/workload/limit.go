@@ -1,19 +1,17 @@
-package podplan
+package workload
 
 import (
 	"math"
 	"math/bits"
-
-	"flyball.dev/flyball/engine/workload"
 )
 
 // Fit returns the request and the limit of a container with a tuned request, from the owner's request and limit. A
 // limit of zero means no limit. If limits stay, the request is never above the limit.
-func Fit(rule workload.LimitRule, request, ownRequest, ownLimit int64) (fits, limit int64) {
+func FitLimit(rule LimitRule, request, ownRequest, ownLimit int64) (fits, limit int64) {
 	switch {
-	case ownLimit <= 0 || rule == workload.LimitsGo:
+	case ownLimit <= 0 || rule == LimitsGo:
 		return request, 0
-	case rule == workload.LimitsStay:
+	case rule == LimitsStay:
 		return min(request, ownLimit), ownLimit
 	}
 	return request, LimitFor(request, ownRequest, ownLimit)

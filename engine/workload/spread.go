@@ -1,4 +1,4 @@
-package podplan
+package workload
 
 // Domain returns the value of a node label for a pod, empty if the node has no such label. It returns false for a pod
 // without a node, or with an unknown node.

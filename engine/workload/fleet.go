@@ -1,14 +1,10 @@
-// Package podplan describes the pods of a target and their nodes, and the order in which the ReplicaSet controller deletes
-// pods (victims.go, spread.go). It asks no API server. Package engine/tuning/podsize plans the requests of pods.
-package podplan
+package workload
 
 import (
 	"cmp"
 	"slices"
 	"strconv"
 	"time"
-
-	"flyball.dev/flyball/engine/workload"
 )
 
 // CostAnnotation is the annotation that the ReplicaSet controller reads: of two equally ready pods, it deletes the pod
@@ -16,13 +12,13 @@ import (
 const CostAnnotation = "controller.kubernetes.io/pod-deletion-cost"
 
 // Phase is the phase of a pod in the order in which the ReplicaSet controller deletes.
-type Phase uint8
+type PodPhase uint8
 
 // Phases of pods that a controller counts. A finished pod is no member of a Fleet.
 const (
-	Pending Phase = iota
-	Unknown
-	Running
+	PodPending PodPhase = iota
+	PodUnknown
+	PodRunning
 )
 
 // Node is a node of the cluster.
@@ -50,7 +46,7 @@ type Pod struct {
 	Group string
 	// Revision distinguishes pods of different templates.
 	Revision string
-	Phase    Phase
+	Phase    PodPhase
 	Ready    bool
 	// Changed is the time of the last change of Ready. Created is the time of the pod's creation. Both are in seconds
 	// since 1970; zero: unknown.
@@ -151,7 +147,7 @@ type Container struct {
 // Fleets returns the pods of targets.
 type Fleets interface {
 	// Fleet returns the active pods of a target; false: not everything is known yet.
-	Fleet(ref workload.Ref) (*Fleet, bool)
+	Fleet(ref Ref) (*Fleet, bool)
 }
 
 // Fleet has the pods of a target at one moment.
@@ -167,15 +163,15 @@ type Fleet struct {
 func (f *Fleet) IsForeign(p *Pod) bool { return p.Writer != "" && p.Writer != f.Own }
 
 // Change is a cost to set on a pod.
-type Change struct {
+type CostChange struct {
 	Pod  *Pod
 	Cost int32
 }
 
 // Plan has the changes of a fleet.
-type Plan struct {
+type CostPlan struct {
 	// Changes has the pods to be deleted first at the beginning.
-	Changes []Change
+	Changes []CostChange
 	// Again is the time at which the plan may change without a change of a pod; zero: never.
 	Again time.Time
 	// RollingOut is true if a roll-out prevents changes.
@@ -183,7 +179,7 @@ type Plan struct {
 }
 
 // WakeAt brings Again forward to an instant.
-func (p *Plan) WakeAt(t time.Time) {
+func (p *CostPlan) WakeAt(t time.Time) {
 	if p.Again.IsZero() || t.Before(p.Again) {
 		p.Again = t
 	}
@@ -203,17 +199,17 @@ func ParseCost(text string) int32 {
 }
 
 // Class is the rank of a pod before its cost counts: the ReplicaSet controller deletes pods of a lower class first.
-type Class uint8
+type PodClass uint8
 
 // ClassReady is the class of ready running pods, the highest.
-const ClassReady Class = 7
+const PodClassReady PodClass = 7
 
 // ClassOf returns the present class of a pod.
-func ClassOf(p *Pod) Class {
+func PodClassOf(p *Pod) PodClass {
 	if !p.Assigned {
 		return 0
 	}
-	c := Class(2 + 2*p.Phase)
+	c := PodClass(2 + 2*p.Phase)
 	if p.Ready {
 		c++
 	}

@@ -1,4 +1,4 @@
-package podplan
+package workload
 
 import (
 	"slices"
@@ -13,7 +13,7 @@ func node(name string) *Node { return &Node{Name: name, Labels: map[string]strin
 // controller's
 // order. By all later properties, the other pod of the pair would be deleted first.
 func TestVictimsOfAScaleDown(t *testing.T) {
-	ready := Pod{Assigned: true, Phase: Running, Ready: true, Changed: now - 1000, Created: now - 1000, Node: node("a1"), UID: "m"}
+	ready := Pod{Assigned: true, Phase: PodRunning, Ready: true, Changed: now - 1000, Created: now - 1000, Node: node("a1"), UID: "m"}
 	with := func(name string, edit func(*Pod)) *Pod {
 		p := ready
 		p.Name = name
@@ -23,10 +23,10 @@ func TestVictimsOfAScaleDown(t *testing.T) {
 	strong := func(p *Pod) { p.Cost, p.Created, p.Changed, p.UID = 1000, 1, 1, "z" }
 	for what, pair := range map[string][2]*Pod{
 		"no node": {with("first", func(p *Pod) { strong(p); p.Assigned, p.Ready = false, false }),
-			with("then", func(p *Pod) { p.Phase, p.Ready = Pending, false })},
-		"pending": {with("first", func(p *Pod) { strong(p); p.Phase, p.Ready = Pending, false }),
-			with("then", func(p *Pod) { p.Phase, p.Ready = Unknown, false })},
-		"unknown": {with("first", func(p *Pod) { strong(p); p.Phase, p.Ready = Unknown, false }),
+			with("then", func(p *Pod) { p.Phase, p.Ready = PodPending, false })},
+		"pending": {with("first", func(p *Pod) { strong(p); p.Phase, p.Ready = PodPending, false }),
+			with("then", func(p *Pod) { p.Phase, p.Ready = PodUnknown, false })},
+		"unknown": {with("first", func(p *Pod) { strong(p); p.Phase, p.Ready = PodUnknown, false }),
 			with("then", func(p *Pod) { p.Ready = false })},
 		"not ready": {with("first", func(p *Pod) { strong(p); p.Ready = false }), with("then", func(*Pod) {})},
 		"a lower cost": {with("first", func(p *Pod) { p.Cost, p.Created, p.Changed = -1, 1, 1 }),
@@ -50,8 +50,8 @@ func TestVictimsOfAScaleDown(t *testing.T) {
 func TestCrowdedNodesAreThinnedOut(t *testing.T) {
 	crowded, other := node("a1"), node("b1")
 	group := []*Pod{
-		{Name: "alone", Assigned: true, Phase: Running, Ready: true, Changed: now - 1, Node: other},
-		{Name: "crowded", Assigned: true, Phase: Running, Ready: true, Changed: 1, Node: crowded},
+		{Name: "alone", Assigned: true, Phase: PodRunning, Ready: true, Changed: now - 1, Node: other},
+		{Name: "crowded", Assigned: true, Phase: PodRunning, Ready: true, Changed: 1, Node: crowded},
 	}
 	related := append(slices.Clone(group), &Pod{Name: "of another group", Assigned: true, Node: crowded})
 	if got := Victims(group, related, now); got[0].Name != "crowded" {
@@ -72,7 +72,7 @@ func TestSpreadBalancesDomains(t *testing.T) {
 	a, b := node("a1"), node("b1")
 	f := &Fleet{Own: "me"}
 	for i, n := range []*Node{a, a, a, b, nil} {
-		f.Pods = append(f.Pods, &Pod{Name: string(rune('0' + i)), UID: string(rune('0' + i)), Assigned: true, Phase: Running, Ready: true,
+		f.Pods = append(f.Pods, &Pod{Name: string(rune('0' + i)), UID: string(rune('0' + i)), Assigned: true, Phase: PodRunning, Ready: true,
 			Node: n, Group: "g"})
 	}
 	if got := f.Spread("zone", nil); got != 2 {

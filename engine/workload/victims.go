@@ -1,4 +1,4 @@
-package podplan
+package workload
 
 import (
 	"cmp"
@@ -27,7 +27,7 @@ func Victims(group, related []*Pod, now int64) []*Pod {
 	out := slices.Clone(group)
 	slices.SortFunc(out, func(a, b *Pod) int {
 		return cmp.Or(
-			cmp.Compare(ClassOf(a), ClassOf(b)),
+			cmp.Compare(PodClassOf(a), PodClassOf(b)),
 			cmp.Compare(a.Cost, b.Cost),
 			cmp.Compare(rank(b), rank(a)),
 			byReadyTime(a, b, now),
