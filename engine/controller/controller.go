@@ -1,6 +1,7 @@
-// Package controller brings the objects of Flyball's own kinds into the world (feed.go), and has the common parts of their
-// reconcilers: waking them from inside the process, writing finalizers, retrying stale writes, and removing webhook
-// configurations without a server. Each reconciler is a package below.
+// Package controller brings the objects of Flyball's own kinds into the world (feed.go), keeps the finalizers of policies
+// (policy.go) and the status of calendars (calendars.go), and has the common parts of reconcilers: waking them from inside the
+// process, writing finalizers, retrying stale writes, and removing webhook configurations without a server. Reconcilers of other
+// kinds are packages below.
 package controller
 
 import (

@@ -1,9 +1,9 @@
 // Package reconcile brings every target to the plan of its policies. Workers take targets from a queue, decide about
 // each from the current state, and write at most one patch. Every event only queues targets: a change of an object, a
 // namespace, a policy or an adapter, or an instant that has come. Package decide makes the decisions, and this
-// package executes them.
+// package executes them. It also keeps the objects of policies' templates (template_keeper.go).
 //
-// Decisions (docs/decisions): 0026.
+// Decisions (docs/decisions): 0011, 0026.
 package reconcile
 
 import (
@@ -18,7 +18,6 @@ import (
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/decide"
 	"flyball.dev/flyball/engine/reconcile/gate"
-	"flyball.dev/flyball/engine/savings"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
@@ -63,7 +62,7 @@ type Options struct {
 	Keeper    AdapterProtector
 	Metrics   *Metrics
 	// Savings records the savings of policies.
-	Savings *savings.Book
+	Savings *status.Savings
 	// Clock is the clock for decisions.
 	Clock clock.PassiveClock
 	// Workers is the number of targets that are processed at once. The default is 16.

@@ -24,7 +24,6 @@ import (
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/policy/selector"
-	"flyball.dev/flyball/engine/savings"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -96,7 +95,7 @@ func newScene(t *testing.T, api http.Handler) *scene {
 		Client:    s.client, Metrics: statuses, Clock: s.clock})
 	s.Loop = New(Options{World: w, Queue: queue, Writer: writer,
 		Batches: apply.NewBatches(st.RecordBatch), Tracker: tracker, Status: st, Templates: noTemplates{}, Keeper: noTemplates{}, Metrics: m,
-		Savings: savings.NewBook(s.clock, savings.Rates{}, func(workload.Policy) bool { return false }), Clock: s.clock, Workers: 2})
+		Savings: status.NewSavings(s.clock, status.Rates{}, func(workload.Policy) bool { return false }), Clock: s.clock, Workers: 2})
 	k := worldtest.Kind(t, worldtest.Deployments)
 	live := world.NewLive(k.Adapter)
 	live.Objects = s.objects

@@ -39,7 +39,8 @@ func (b *bench) costPlans(ctx context.Context) error {
 		r := testing.Benchmark(func(t *testing.B) {
 			for t.Loop() {
 				f := &workload.Fleet{Own: "flyball", Pods: pods}
-				if n := len(deletioncost.Make(deletioncost.Default, f, deletioncost.Params{SpreadBy: []string{zoneLabel}}, false, now).Changes); n < 1900 {
+				if n := len(deletioncost.Make(deletioncost.Default, f, deletioncost.Params{SpreadBy: []string{zoneLabel}}, false,
+					now).Changes); n < 1900 {
 					t.Fatalf("the plan changes %d pods", n)
 				}
 			}

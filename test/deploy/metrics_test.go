@@ -14,7 +14,6 @@ import (
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/engine/controller/freezes"
 	"flyball.dev/flyball/engine/controller/notifications"
-	"flyball.dev/flyball/engine/savings"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/tuning/create"
 	"flyball.dev/flyball/engine/world"
@@ -48,7 +47,7 @@ func metrics(t *testing.T) []string {
 	t.Helper()
 	var known described
 	if _, err := app.NewMetrics(&known, world.New(world.Scope("", nil)), status.NewListings(),
-		clocktesting.NewFakePassiveClock(time.Time{}), savings.Rates{Price: &savings.Rate{}, CO2: &savings.Rate{}}, false); err != nil {
+		clocktesting.NewFakePassiveClock(time.Time{}), status.Rates{Price: &status.Rate{}, CO2: &status.Rate{}}, false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := freezes.NewMetrics(&known); err != nil {

@@ -19,7 +19,6 @@ import (
 	"flyball.dev/flyball/engine/reconcile"
 	"flyball.dev/flyball/engine/reconcile/gate"
 	"flyball.dev/flyball/engine/tuning"
-	"flyball.dev/flyball/engine/tuning/constraints"
 	"flyball.dev/flyball/engine/tuning/measure"
 	"flyball.dev/flyball/engine/tuning/resize"
 	"flyball.dev/flyball/engine/tuning/rollout"
@@ -35,7 +34,7 @@ func (b base) actuators(o pods.Options, queue *reconcile.Queue, metadatas metada
 	finalizers *adapters.Finalizers) (reconcile.Actuators, []gate.Gate, error) {
 	fault := b.metrics.target.CountFault
 	members := pods.New(o)
-	budgets := constraints.NewBudgets(constraints.BudgetOptions{Watches: o.Watches, Members: members, Pods: metadatas, Again: queue.Add,
+	budgets := rollout.NewBudgets(rollout.BudgetOptions{Watches: o.Watches, Members: members, Pods: metadatas, Again: queue.Add,
 		Log: o.Log})
 	rollouts := rollout.New(b.world, queue, members, budgets, b.opts.Clock)
 	costs := cost.New(b.world, members, writer, cost.Callbacks{Requeue: queue.Add, Dirty: b.tracker.Dirty, Fault: fault}, finalizers,
@@ -47,7 +46,7 @@ func (b base) actuators(o pods.Options, queue *reconcile.Queue, metadatas metada
 	server := &resizing{client: client, clock: clock.RealClock{}}
 	resizes := resize.New(b.world, members, writer, finalizers, b.metrics.resize, resize.Options{
 		Server: server.options, Turns: rollouts, Requeue: queue.Add, Fault: fault, Kept: b.tellKept, Clock: b.opts.Clock, Log: b.log})
-	tuned, err := b.tuning(members, resizes, rollouts, queue, budgets, &constraints.Nodes{Watches: o.Watches})
+	tuned, err := b.tuning(members, resizes, rollouts, queue, budgets, &tuning.Nodes{Watches: o.Watches})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -64,7 +63,7 @@ func (b base) tellKept(p *workload.Pod, why string) {
 
 // tuning returns the loop that learns from pod usage.
 func (b base) tuning(members *pods.Members, resizes *resize.Actuator, rollouts *rollout.Gate, queue *reconcile.Queue,
-	budgets *constraints.Budgets, nodes *constraints.Nodes) (*tuning.Actuator, error) {
+	budgets *rollout.Budgets, nodes *tuning.Nodes) (*tuning.Actuator, error) {
 	meter, err := measure.NewMetrics(b.config, measureTime)
 	if err != nil {
 		return nil, err

@@ -14,12 +14,9 @@ import (
 	"flyball.dev/flyball/engine/controller"
 	"flyball.dev/flyball/engine/controller/adapters"
 	"flyball.dev/flyball/engine/controller/freezes"
-	"flyball.dev/flyball/engine/controller/policies"
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/reconcile"
-	"flyball.dev/flyball/engine/reconcile/gate"
 	"flyball.dev/flyball/engine/status"
-	"flyball.dev/flyball/engine/template"
 	"flyball.dev/flyball/engine/world"
 )
 
@@ -88,8 +85,8 @@ func addEngine(mgr ctrl.Manager, b base, pods pods.Options) error {
 	if err != nil {
 		return err
 	}
-	templates := template.NewKeeper(w, objects, m.target, b.recorder, log, gate.ErrSoon)
-	policies := &policies.Controllers{World: w, Client: cached, Clock: clock, Remover: templates, Objects: metadatas, Started: queue.Started,
+	templates := reconcile.NewTemplateKeeper(w, objects, m.target, b.recorder, log)
+	policies := &controller.Policies{World: w, Client: cached, Clock: clock, Remover: templates, Objects: metadatas, Started: queue.Started,
 		Leftover: actuators.Leftover, Delay: b.tracker.Delay}
 	health := status.NewAdapterHealth()
 	adapters, err := adapters.New(m.adapter, adapters.Options{
@@ -115,7 +112,7 @@ func addEngine(mgr ctrl.Manager, b base, pods pods.Options) error {
 
 // addControllers adds the feed that puts objects of Flyball's own kinds into the world, and the controllers of their
 // statuses and finalizers.
-func (b base) addControllers(mgr ctrl.Manager, finalizers *policies.Controllers, adapters *adapters.Controller, loop *reconcile.Loop,
+func (b base) addControllers(mgr ctrl.Manager, finalizers *controller.Policies, adapters *adapters.Controller, loop *reconcile.Loop,
 ) error {
 	cached, clock := mgr.GetClient(), b.opts.Clock
 	inbound, err := controller.NewFeed(b.config, mgr.GetCache(), mgr.GetAPIReader(), b.world, loop.NamespaceChanged, b.log)
@@ -128,7 +125,7 @@ func (b base) addControllers(mgr ctrl.Manager, finalizers *policies.Controllers,
 	if err := mgr.Add(&freezes.Exceptions{World: b.world, Client: cached, Clock: clock, Log: b.log}); err != nil {
 		return fmt.Errorf("set up the status of exceptions: %w", err)
 	}
-	calendars := &policies.Calendars{World: b.world, Client: cached, Clock: clock}
+	calendars := &controller.Calendars{World: b.world, Client: cached, Clock: clock}
 	for _, setUp := range []func(ctrl.Manager) error{finalizers.SetupWithManager, adapters.SetupWithManager, calendars.SetupWithManager} {
 		if err := setUp(mgr); err != nil {
 			return err

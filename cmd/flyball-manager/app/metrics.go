@@ -14,7 +14,6 @@ import (
 	"flyball.dev/flyball/engine/idle"
 	"flyball.dev/flyball/engine/pods/cost"
 	"flyball.dev/flyball/engine/reconcile"
-	"flyball.dev/flyball/engine/savings"
 	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/tuning"
 	"flyball.dev/flyball/engine/tuning/resize"
@@ -27,7 +26,7 @@ type Metrics struct {
 	status  *status.Metrics
 	target  *reconcile.Metrics
 	adapter *adapters.Metrics
-	savings *savings.Book
+	savings *status.Savings
 	cost    *cost.Metrics
 	tuning  *tuning.Metrics
 	resize  *resize.Metrics
@@ -37,8 +36,8 @@ type Metrics struct {
 // NewMetrics creates and registers the metrics of an engine, including the listings. clock is the clock by which
 // policies are decided. Money and CO2 are counted by their rates. dryRun is the value of flyball_dry_run.
 func NewMetrics(r prometheus.Registerer, w *world.World, listings *status.Listings, clock clock.PassiveClock,
-	rates savings.Rates, dryRun bool) (*Metrics, error) {
-	m := Metrics{savings: savings.NewBook(clock, rates, func(id workload.Policy) bool { return w.Snapshot().Find(id) != nil })}
+	rates status.Rates, dryRun bool) (*Metrics, error) {
+	m := Metrics{savings: status.NewSavings(clock, rates, func(id workload.Policy) bool { return w.Snapshot().Find(id) != nil })}
 	dry := prometheus.NewGauge(prometheus.GaugeOpts{Name: "flyball_dry_run",
 		Help: "1 if the manager writes nothing to targets, so that all other metrics count what would be, else 0."})
 	if dryRun {

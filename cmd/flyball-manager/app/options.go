@@ -19,7 +19,6 @@ import (
 
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/controller/notifications"
-	"flyball.dev/flyball/engine/savings"
 	"flyball.dev/flyball/engine/status"
 )
 
@@ -183,10 +182,10 @@ type SavingsOptions struct {
 	Price, CO2 string
 }
 
-func (o SavingsOptions) rates() (savings.Rates, error) {
-	rates, err := savings.ParseRates(o.Price, o.CO2)
+func (o SavingsOptions) rates() (status.Rates, error) {
+	rates, err := status.ParseRates(o.Price, o.CO2)
 	if err != nil {
-		return savings.Rates{}, fmt.Errorf("--savings-price and --savings-co2: %w", err)
+		return status.Rates{}, fmt.Errorf("--savings-price and --savings-co2: %w", err)
 	}
 	return rates, nil
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"flyball.dev/flyball/engine/savings"
+	"flyball.dev/flyball/engine/status"
 )
 
 // Rates are the flags with the price and the CO2 of saved resources.
@@ -19,8 +19,8 @@ func (f *Rates) AddRates(cmd *cobra.Command) {
 }
 
 // ParseRates returns the values of the flags.
-func (f *Rates) ParseRates() (savings.Rates, error) {
-	rates, err := savings.ParseRates(f.price, f.co2)
+func (f *Rates) ParseRates() (status.Rates, error) {
+	rates, err := status.ParseRates(f.price, f.co2)
 	if err != nil {
 		return rates, fmt.Errorf("--price and --co2: %w", err)
 	}

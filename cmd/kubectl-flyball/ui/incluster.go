@@ -22,7 +22,7 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/admission/evaluate"
-	"flyball.dev/flyball/engine/savings"
+	"flyball.dev/flyball/engine/status"
 )
 
 // InClusterOptions are the flags of ui in-cluster.
@@ -33,7 +33,7 @@ type InClusterOptions struct {
 	certFile, keyFile string
 	readOnly          bool
 
-	rates savings.Rates
+	rates status.Rates
 }
 
 // requestsOfPerson is the number of requests of one person per second. A burst has ten times as many.

@@ -19,7 +19,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/suggest"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
 	"flyball.dev/flyball/engine/admission/evaluate"
-	"flyball.dev/flyball/engine/savings"
+	"flyball.dev/flyball/engine/status"
 )
 
 // ServerOptions configure a server.
@@ -40,7 +40,7 @@ type ServerOptions struct {
 	// Live is true if a manager works on the world.
 	Live bool
 	// Rates are the rates by which savings are shown as money and CO2.
-	Rates savings.Rates
+	Rates status.Rates
 	// Cluster returns the cluster in which actions write with the person's rights. If it is nil, no page offers an action.
 	// Manager is the name of the field manager of these writes.
 	Cluster func() (source.Cluster, error)

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
-	"flyball.dev/flyball/engine/savings"
+	"flyball.dev/flyball/engine/status"
 
 	"github.com/spf13/cobra"
 
@@ -33,7 +33,7 @@ type Options struct {
 	noBrowser bool
 	readOnly  bool
 
-	rates savings.Rates
+	rates status.Rates
 }
 
 // New returns the verb ui.

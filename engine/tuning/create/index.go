@@ -23,8 +23,8 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/tuning/constraints"
 	"flyball.dev/flyball/engine/tuning/podsize"
+	"flyball.dev/flyball/engine/tuning/rollout"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workers"
 	"flyball.dev/flyball/engine/workload"
@@ -68,7 +68,7 @@ type watching struct {
 	told recommendations
 	// entries has the requests for pods, as *entry by types.NamespacedName of the Recommendation.
 	entries sync.Map
-	rooms   constraints.Rooms
+	rooms   rollout.Rooms
 }
 
 // Index implements newpods.Wants. Lookups take no lock.
@@ -163,7 +163,7 @@ func (x *Index) begin(ctx context.Context) (*watching, error) {
 		return nil, fmt.Errorf("watch recommendations: %w", err)
 	}
 	w.told = told
-	if err := w.rooms.Follow(ctx, constraints.RoomOptions{Watches: x.opts.Watches, Log: x.opts.Log}); err != nil {
+	if err := w.rooms.Follow(ctx, rollout.RoomOptions{Watches: x.opts.Watches, Log: x.opts.Log}); err != nil {
 		told.Release()
 		w.rooms.Release()
 		return nil, err

@@ -56,10 +56,14 @@ func written(t *testing.T, kind, manifest string, asked map[workload.Amount]int6
 // Manifests of objects: settled objects, objects that do not replace their pods after a change of the template, and a Cluster
 // that is not ready.
 const (
-	settledDeployment = `{metadata: {namespace: shop, name: web, generation: 2}, spec: {replicas: 2}, status: {observedGeneration: 2, replicas: 2, updatedReplicas: 2, availableReplicas: 2}}`
-	pausedDeployment  = `{metadata: {namespace: shop, name: web, generation: 3}, spec: {replicas: 2, paused: true}, status: {observedGeneration: 3, replicas: 2, availableReplicas: 2}}`
-	onDelete          = `{metadata: {namespace: shop, name: web, generation: 3}, spec: {replicas: 2, updateStrategy: {type: OnDelete}}, status: {observedGeneration: 3, replicas: 2, availableReplicas: 2}}`
-	partitioned       = `{metadata: {namespace: shop, name: web, generation: 3}, spec: {replicas: 2, updateStrategy: {rollingUpdate: {partition: 1}}},
+	settledDeployment = `{metadata: {namespace: shop, name: web, generation: 2}, spec: {replicas: 2}, status: {observedGeneration: 2, ` +
+		`replicas: 2, updatedReplicas: 2, availableReplicas: 2}}`
+	pausedDeployment = `{metadata: {namespace: shop, name: web, generation: 3}, spec: {replicas: 2, paused: true}, status: ` +
+		`{observedGeneration: 3, replicas: 2, availableReplicas: 2}}`
+	onDelete = `{metadata: {namespace: shop, name: web, generation: 3}, spec: {replicas: 2, updateStrategy: {type: OnDelete}}, status: ` +
+		`{observedGeneration: 3, replicas: 2, availableReplicas: 2}}`
+	partitioned = `{metadata: {namespace: shop, name: web, generation: 3}, spec: {replicas: 2, updateStrategy: {rollingUpdate: {partition: ` +
+		`1}}},
   status: {observedGeneration: 3, replicas: 2, updatedReplicas: 1, availableReplicas: 2}}`
 	busyCluster = `{metadata: {namespace: shop, name: web}, spec: {instances: 2},
 		status: {instances: 2, readyInstances: 1, conditions: [{type: Ready, status: "False"}]}}`
@@ -226,7 +230,8 @@ func TestRequestIsInUseIfAllPodsHaveIt(t *testing.T) {
 // numbers set by Flyball.
 // Numbers that another policy has set are not announced for this policy.
 func TestNumbersOfAnAutoscalerIncludeThoseSetByFlyball(t *testing.T) {
-	const manifest = `{metadata: {namespace: shop, name: web, annotations: {flyball.dev/ledger: '{"/spec/minReplicas":{"was":5,"set":3,"by":"Tortoise/shop/tuned","since":"2037-01-05T12:00:00Z"},"of":"HorizontalPodAutoscaler/web"}'}},
+	const manifest = `{metadata: {namespace: shop, name: web, annotations: {flyball.dev/ledger: '{"/spec/minReplicas":{"was":5,"set":3,` +
+		`"by":"Tortoise/shop/tuned","since":"2037-01-05T12:00:00Z"},"of":"HorizontalPodAutoscaler/web"}'}},
   spec: {minReplicas: 3, maxReplicas: 20, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, metrics: [
     {type: ContainerResource, containerResource: {name: cpu, container: proxy, target: {type: Utilization, averageUtilization: 50}}},
     {type: ContainerResource, containerResource: {name: cpu, container: app, target: {type: Utilization, averageUtilization: 77}}}]}}`

@@ -79,7 +79,8 @@ func TestPatchOfANewPod(t *testing.T) {
 		{"variables by what comes to be",
 			podOfMain(`,"resources":{"requests":{"cpu":"4","memory":"1Gi"},"limits":{"cpu":"16"}},"env":[{"name":"A","value":"b"}]`), both,
 			tuned(
-				`,"resources":{"requests":{"cpu":"400m","memory":"512Mi"},"limits":{"cpu":"1600m"}},"env":[{"name":"A","value":"b"},{"name":"GOMAXPROCS","value":"2"},{"name":"GOMEMLIMIT","value":"483183810"}]`)},
+				`,"resources":{"requests":{"cpu":"400m","memory":"512Mi"},"limits":{"cpu":"1600m"}},"env":[{"name":"A","value":"b"},` +
+					`{"name":"GOMAXPROCS","value":"2"},{"name":"GOMEMLIMIT","value":"483183810"}]`)},
 		{"the owner's variables stay", podOfMain(owner +
 			`,"env":[{"name":"GOMEMLIMIT","value":"1GiB"},{"name":"GOMAXPROCS","valueFrom":{"resourceFieldRef":{"resource":"limits.cpu"}}}]`),
 			runtime, ""},
@@ -353,8 +354,10 @@ func TestHostilePods(t *testing.T) {
 	many := strings.Repeat(`{"name":"A","value":"b"},`, 10_000)
 	for _, test := range []struct{ reason, pod, patched string }{
 		{"a long environment", podOfMain(`,"env":[` + many + `{"name":"GOMAXPROCS"}],"resources":{"requests":{"cpu":"1","memory":"1Gi"}}`),
-			`[{"op":"replace","path":"/spec/containers/0/resources/requests/cpu","value":"400m"},{"op":"replace","path":"/spec/containers/0/resources/requests/memory","value":"64Mi"},` +
-				`{"op":"add","path":"/spec/containers/0/env/-","value":{"name":"GOMEMLIMIT","value":"60397920"}},{"op":"add","path":"/metadata/annotations/flyball.dev~1tuned-by","value":"p"}]`},
+			`[{"op":"replace","path":"/spec/containers/0/resources/requests/cpu","value":"400m"},{"op":"replace",` +
+				`"path":"/spec/containers/0/resources/requests/memory","value":"64Mi"},` +
+				`{"op":"add","path":"/spec/containers/0/env/-","value":{"name":"GOMEMLIMIT","value":"60397920"}},{"op":"add",` +
+				`"path":"/metadata/annotations/flyball.dev~1tuned-by","value":"p"}]`},
 		{"very many containers", podWith(`{"containers":[` + strings.Repeat(`{"name":"a","resources":{"requests":{"cpu":"1"}}},`, 10_000) +
 			`{"name":"b"}]}`), ""},
 		{"no containers", podWith(`{}`), ""},
@@ -370,7 +373,8 @@ func TestHostilePods(t *testing.T) {
 			"error"},
 		{"amounts that are none", podOfMain(`,"resources":{"requests":{"cpu":{},"memory":[1]}}`), "error"},
 		{"an environment that is none", podOfMain(`,"env":7,"envFrom":{},"resources":{"requests":{"cpu":"400m","memory":"64Mi"}}`),
-			`[{"op":"add","path":"/spec/containers/0/env/-","value":{"name":"GOMAXPROCS","value":"1"}},{"op":"add","path":"/spec/containers/0/env/-","value":{"name":"GOMEMLIMIT","value":"60397920"}}]`},
+			`[{"op":"add","path":"/spec/containers/0/env/-","value":{"name":"GOMAXPROCS","value":"1"}},{"op":"add",` +
+				`"path":"/spec/containers/0/env/-","value":{"name":"GOMEMLIMIT","value":"60397920"}}]`},
 	} {
 		patch, err := podsize.PatchNewPod(rawjson.Parse(test.pod), want)
 		got := string(patch)

@@ -12,7 +12,8 @@ func TestPatchOfAResizeHasAllContainers(t *testing.T) {
 		{Name: "main", Resources: workload.Resources{CPU: 250, Memory: 3 << 29, MemoryLimit: 3 << 30}},
 		{Name: "side", Sidecar: true, Resources: workload.Resources{CPU: 2000}},
 	}}))
-	want := `{"metadata":{"uid":"u","resourceVersion":"7"},"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"250m","memory":"1536Mi"},"limits":{"memory":"3Gi"}}}],` +
+	want := `{"metadata":{"uid":"u","resourceVersion":"7"},"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"250m",` +
+		`"memory":"1536Mi"},"limits":{"memory":"3Gi"}}}],` +
 		`"initContainers":[{"name":"side","resources":{"requests":{"cpu":"2"}}}]}}`
 	if got != want {
 		t.Errorf("%s, want %s", got, want)

@@ -1,5 +1,6 @@
 // Package rollout has the gate that tuning adds to the gates of a write: whether a target may restart its pods for tuned
-// values now. Places limit the targets of a policy that do so at the same time, and the budgets of the cluster are asked.
+// values now. Places limit the targets of a policy that do so at the same time, and the constraints of the cluster are asked:
+// PodDisruptionBudgets (budgets.go), LimitRanges and ResourceQuotas (rooms.go), watched while they are needed.
 package rollout
 
 import (
@@ -20,8 +21,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Budgets are the PodDisruptionBudgets, LimitRanges and ResourceQuotas of the cluster.
-type Budgets interface {
+// Constraints are the PodDisruptionBudgets, LimitRanges and ResourceQuotas of the cluster.
+type Constraints interface {
 	// Ask returns the obstacle to restarting a target's pods now, or "" if there is none. The target is queued when the
 	// obstacle may be gone. more is true if the target gets more memory. template has the requests and limits of the
 	// replacement pods. It is nil if pods are not replaced.
@@ -48,7 +49,7 @@ type Gate struct {
 	world   *world.World
 	queue   Queue
 	members workload.Fleets
-	budgets Budgets
+	budgets Constraints
 	clock   clock.PassiveClock
 
 	mu sync.Mutex
@@ -59,7 +60,7 @@ type Gate struct {
 }
 
 // New returns a Gate without a roll-out. It observes the world from now on. clock is the clock for decisions.
-func New(w *world.World, q Queue, m workload.Fleets, b Budgets, clock clock.PassiveClock) *Gate {
+func New(w *world.World, q Queue, m workload.Fleets, b Constraints, clock clock.PassiveClock) *Gate {
 	g := &Gate{Places: NewPlaces(q.Add), world: w, queue: q, members: m, budgets: b, clock: clock, took: map[workload.Ref]struct{}{}}
 	w.Observe(g)
 	return g

@@ -20,8 +20,10 @@ func twoNodes(namespace, app string, replicas int) (a, b []*corev1.Pod) {
 	GinkgoHelper()
 	newDeployment(namespace, app, 0)
 	Expect(env.Patch(ctx, newDeploymentRef(namespace, app), fmt.Sprintf(`{"spec":{"replicas":%d,"template":{"spec":{"affinity":{"nodeAffinity":
-		{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"kubernetes.io/hostname","operator":"In","values":["node-1","node-2"]}]}]}},
-		"podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":100,"podAffinityTerm":{"topologyKey":"kubernetes.io/hostname","labelSelector":{"matchLabels":{"app":%q}}}}]}}}}}}`,
+		{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"kubernetes.io/hostname",`+
+		`"operator":"In","values":["node-1","node-2"]}]}]}},
+		"podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":100,`+
+		`"podAffinityTerm":{"topologyKey":"kubernetes.io/hostname","labelSelector":{"matchLabels":{"app":%q}}}}]}}}}}}`,
 		replicas, app))).To(Succeed())
 	Eventually(ready(namespace, app, replicas)).Should(Succeed())
 	for _, p := range podsOf(Default, namespace, app) {

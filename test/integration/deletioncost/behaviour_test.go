@@ -370,6 +370,7 @@ var _ = Describe("A scale-down without knowledge of costs", func() {
 		Entry("a schedule that leaves a number", "Schedule",
 			`{target: {kinds: [{group: apps, kind: Deployment}]}, asleep: [{start: "2020-01-01", end: "2100-01-01"}], asleepAs: {replicas: 3}}`, 3),
 		Entry("a trigger", "Trigger",
-			`{target: {kinds: [{group: apps, kind: Deployment}]}, triggers: [{name: calm, window: {start: "2020-01-01", end: "2100-01-01"}, during: {replicas: 4}}]}`, 4),
+			`{target: {kinds: [{group: apps, kind: Deployment}]}, triggers: [{name: calm, window: {start: "2020-01-01", end: "2100-01-01"}, `+
+				`during: {replicas: 4}}]}`, 4),
 	)
 })

@@ -18,16 +18,19 @@ import (
 )
 
 // openCRD is the CustomResourceDefinition of a kind that takes any fields.
-const openCRD = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: %[3]s.%[1]s}, spec: {group: %[1]s, scope: Namespaced,
+const openCRD = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: %[3]s.%[1]s}, spec: {group: ` +
+	`%[1]s, scope: Namespaced,
   names: {kind: %[2]s, listKind: %[2]sList, plural: %[3]s, singular: %[4]s},
-  versions: [{name: %[5]s, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}
+  versions: [{name: %[5]s, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, ` +
+	`x-kubernetes-preserve-unknown-fields: true}}}]}}
 ---
 `
 
 // squadAdapter is the adapter of a kind that only this suite has. Its pods belong to ReplicaSets, which belong to
 // Crews, which belong to the Squad.
 const squadAdapter = `{apiVersion: flyball.dev/v1alpha1, kind: Adapter, metadata: {name: squads.costs.example.com}, spec: {
-  target: {group: costs.example.com, kind: Squad, versions: [v1]}, scale: [{name: main, replicas: .spec.replicas, default: 1}], pods: {deletionCost: true}}}`
+  target: {group: costs.example.com, kind: Squad, versions: [v1]}, scale: [{name: main, replicas: .spec.replicas, default: 1}], pods: ` +
+	`{deletionCost: true}}}`
 
 // installKinds installs the kinds of Argo and OpenKruise that own pods, without their controllers. It also installs
 // Squad and Crew.

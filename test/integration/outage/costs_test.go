@@ -36,7 +36,8 @@ func newCosted(n int) *costed {
 			Labels: map[string]string{zones.NodeLabel: zone}}})).To(Succeed())
 	}
 	objs, err := harness.Objects(fmt.Appendf(nil,
-		`{apiVersion: apps/v1, kind: ReplicaSet, metadata: {namespace: %s, name: web}, spec: {replicas: %d, selector: {matchLabels: {app: web}}, template: %s}}`,
+		`{apiVersion: apps/v1, kind: ReplicaSet, metadata: {namespace: %s, name: web}, spec: {replicas: %d, selector: {matchLabels: {app: `+
+			`web}}, template: %s}}`,
 		c.namespace, n, `{metadata: {labels: {app: web}}, spec: {containers: [{name: main, image: "example.com/app:1"}]}}`))
 	Expect(err).NotTo(HaveOccurred())
 	Expect(env.Client.Create(ctx, objs[0])).To(Succeed())

@@ -73,9 +73,11 @@ func Policy(namespace, name string) *v1alpha1.DeletionCost {
 }
 
 // DeploymentText is the YAML of a Deployment by namespace, name and replicas. Its pods have the name as their label app.
-const DeploymentText = `{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: %[1]s, name: %[2]s}, spec: {replicas: %[3]d, selector: {matchLabels: {app: %[2]s}},
+const DeploymentText = `{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: %[1]s, name: %[2]s}, spec: {replicas: %[3]d, ` +
+	`selector: {matchLabels: {app: %[2]s}},
   strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 10}},
-  template: {metadata: {labels: {app: %[2]s}}, spec: {terminationGracePeriodSeconds: 0, containers: [{name: main, image: "example.com/app:1"}]}}}}`
+  template: {metadata: {labels: {app: %[2]s}}, spec: {terminationGracePeriodSeconds: 0, containers: [{name: main, image: ` +
+	`"example.com/app:1"}]}}}}`
 
 // NewDeployment creates a Deployment.
 func (c *Cluster) NewDeployment(ctx context.Context, namespace, name string, replicas int) client.Object {

@@ -8,7 +8,7 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/doctor"
 	"flyball.dev/flyball/cmd/kubectl-flyball/freezes"
-	"flyball.dev/flyball/engine/savings"
+	"flyball.dev/flyball/engine/status"
 )
 
 // body is the content of a view of the report.
@@ -121,7 +121,7 @@ func (b body) Heads() []string { return b.rates.Heads() }
 type worthCell struct{ Head, Text, Unit string }
 
 // WorthCells returns the cells for the worth of a saving.
-func (b body) WorthCells(w savings.Worth) (cells []worthCell) {
+func (b body) WorthCells(w status.Worth) (cells []worthCell) {
 	heads := b.Heads()
 	if w.Cost != nil {
 		cells = append(cells, worthCell{heads[0], money(*w.Cost), cmp.Or(w.Currency, "of cost")})

@@ -21,7 +21,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/cmd/kubectl-flyball/status"
-	"flyball.dev/flyball/engine/savings"
+	enginestatus "flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
@@ -39,20 +39,20 @@ type Report struct {
 	Health     *doctor.Checkup `json:"health"`
 	Missing    []string        `json:"missing,omitempty"`
 	// Worth is the worth of all savings.
-	Worth savings.Worth `json:"worth,omitzero"`
+	Worth enginestatus.Worth `json:"worth,omitzero"`
 
 	zone  *time.Location
-	rates savings.Rates
+	rates enginestatus.Rates
 	// Namespace is the only namespace of the report. It is empty for all namespaces.
 	Namespace string `json:"-"`
 }
 
 // Saving is the sum of the savings of a policy in a namespace.
 type Saving struct {
-	Namespace string        `json:"namespace,omitempty"`
-	Policy    string        `json:"policy"`
-	Totals    plan.Totals   `json:"totals"`
-	Worth     savings.Worth `json:"worth,omitzero"`
+	Namespace string             `json:"namespace,omitempty"`
+	Policy    string             `json:"policy"`
+	Totals    plan.Totals        `json:"totals"`
+	Worth     enginestatus.Worth `json:"worth,omitzero"`
 }
 
 // Input selects the content of a report.
@@ -67,7 +67,7 @@ type Input struct {
 	// Live is true if a manager works on the world.
 	Live bool
 	// Rates are the rates by which savings are shown as money and CO2.
-	Rates savings.Rates
+	Rates enginestatus.Rates
 	// Progress is called with each instant that the simulation reaches. It may be nil.
 	Progress func(at time.Time)
 }
@@ -136,7 +136,7 @@ func (r *Report) sumUp(o Input) {
 // scope names the namespaces of a page.
 func scope(namespace string) string { return cmp.Or(namespace, "all namespaces") }
 
-func (o Input) worth(t plan.Totals) savings.Worth {
+func (o Input) worth(t plan.Totals) enginestatus.Worth {
 	return o.Rates.Of(t.CPUHoursSaved, t.MemoryGiBHoursSaved)
 }
 

@@ -18,7 +18,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui/page"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path/rawjson"
-	"flyball.dev/flyball/engine/savings"
+	"flyball.dev/flyball/engine/status"
 )
 
 const root = "../../../.."
@@ -158,7 +158,7 @@ func TestEachBarOfThePictureHasText(t *testing.T) {
 func TestSavingsHaveTheirWorth(t *testing.T) {
 	from := time.Date(2037, 5, 11, 0, 0, 0, 0, time.UTC)
 	for _, rates := range []string{"", "cpu=9177,currency=EUR"} {
-		r, err := savings.ParseRates(rates, rates[:min(len(rates), 8)])
+		r, err := status.ParseRates(rates, rates[:min(len(rates), 8)])
 		if err != nil {
 			t.Fatal(err)
 		}

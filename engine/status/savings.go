@@ -1,8 +1,4 @@
-// Package savings adds up the savings of policies: the difference between the owners' replicas and the current
-// replicas, and the CPU and memory requests of these replicas, now and over time. It also computes the worth of the
-// savings, by the rates of the installation. Sums over time are exact: they are updated at each change and each read,
-// not sampled.
-package savings
+package status
 
 import (
 	"maps"
@@ -17,8 +13,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Key identifies an account: a policy, and a namespace of its targets (empty: cluster-scoped).
-type Key struct {
+// savingsKey identifies an account: a policy, and a namespace of its targets (empty: cluster-scoped).
+type savingsKey struct {
 	Policy    workload.Policy
 	Namespace string
 }
@@ -52,12 +48,15 @@ func (a *account) settle(now time.Time) {
 
 // share is a target's part of an account.
 type share struct {
-	key    Key
+	key    savingsKey
 	amount amount
 }
 
-// Book holds the savings. It is a prometheus.Collector.
-type Book struct {
+// Savings adds up the savings of policies: the difference between the owners' replicas and the current replicas, and the
+// CPU and memory requests of these replicas, now and over time. It also computes the worth of the savings, by the rates of
+// the installation. Sums over time are exact: they are updated at each change and each read, not sampled. Savings is a
+// prometheus.Collector.
+type Savings struct {
 	clock clock.PassiveClock
 	// exists reports whether a policy exists. Remaining savings of a deleted policy do not count.
 	exists func(workload.Policy) bool
@@ -65,19 +64,19 @@ type Book struct {
 	series []series
 
 	mu       sync.Mutex
-	accounts map[Key]*account
+	accounts map[savingsKey]*account
 	shares   map[workload.Ref][]share
 }
 
-// NewBook returns an empty Book. exists reports whether a policy exists; it must not call the Book. There are metrics
+// NewSavings returns an empty Savings. exists reports whether a policy exists; it must not call the Savings. There are metrics
 // of money and CO2 only if their rates are known.
-func NewBook(clock clock.PassiveClock, rates Rates, exists func(workload.Policy) bool) *Book {
-	return &Book{clock: clock, exists: exists, series: append(slices.Clone(all), ofRates(rates)...), accounts: map[Key]*account{},
+func NewSavings(clock clock.PassiveClock, rates Rates, exists func(workload.Policy) bool) *Savings {
+	return &Savings{clock: clock, exists: exists, series: append(slices.Clone(all), ofRates(rates)...), accounts: map[savingsKey]*account{},
 		shares: map[workload.Ref][]share{}}
 }
 
 // Set replaces the savings on a target. Raised counts do not reduce the savings. requests are the requests of one pod; nil: unknown.
-func (b *Book) Set(ref workload.Ref, saved []adapter.Saving, requests *workload.Requests) {
+func (b *Savings) Set(ref workload.Ref, saved []adapter.Saving, requests *workload.Requests) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old := b.shares[ref]
@@ -93,7 +92,7 @@ func (b *Book) Set(ref workload.Ref, saved []adapter.Saving, requests *workload.
 		if requests != nil {
 			a.milliCPU, a.memory = s.Replicas*requests.MilliCPU, s.Replicas*requests.MemoryBytes
 		}
-		next = append(next, share{Key{s.By, ref.Namespace}, a})
+		next = append(next, share{savingsKey{s.By, ref.Namespace}, a})
 	}
 	if slices.Equal(old, next) {
 		return
@@ -112,7 +111,7 @@ func (b *Book) Set(ref workload.Ref, saved []adapter.Saving, requests *workload.
 }
 
 // add adds a share to its account, or with sign -1 removes it.
-func (b *Book) add(s share, sign int64) {
+func (b *Savings) add(s share, sign int64) {
 	a := b.accounts[s.key]
 	if a == nil {
 		if sign < 0 {
@@ -126,19 +125,19 @@ func (b *Book) add(s share, sign int64) {
 }
 
 // ForgetPolicy drops every sum of a deleted policy.
-func (b *Book) ForgetPolicy(id workload.Policy) {
-	b.forget(func(k Key) bool { return k.Policy == id })
+func (b *Savings) ForgetPolicy(id workload.Policy) {
+	b.forget(func(k savingsKey) bool { return k.Policy == id })
 }
 
 // ForgetNamespace drops every sum of a deleted namespace.
-func (b *Book) ForgetNamespace(name string) {
-	b.forget(func(k Key) bool { return k.Namespace == name })
+func (b *Savings) ForgetNamespace(name string) {
+	b.forget(func(k savingsKey) bool { return k.Namespace == name })
 }
 
-func (b *Book) forget(gone func(Key) bool) {
+func (b *Savings) forget(gone func(savingsKey) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	maps.DeleteFunc(b.accounts, func(k Key, _ *account) bool { return gone(k) })
+	maps.DeleteFunc(b.accounts, func(k savingsKey, _ *account) bool { return gone(k) })
 	for ref, shares := range b.shares {
 		if left := slices.DeleteFunc(slices.Clone(shares), func(s share) bool { return gone(s.key) }); len(left) == 0 {
 			delete(b.shares, ref)
@@ -202,14 +201,14 @@ func counter(name, help string, read func(*account) float64) series {
 }
 
 // Describe implements prometheus.Collector.
-func (b *Book) Describe(ch chan<- *prometheus.Desc) {
+func (b *Savings) Describe(ch chan<- *prometheus.Desc) {
 	for _, s := range b.series {
 		ch <- s.desc
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (b *Book) Collect(ch chan<- prometheus.Metric) {
+func (b *Savings) Collect(ch chan<- prometheus.Metric) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.clock.Now()

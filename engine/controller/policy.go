@@ -1,6 +1,4 @@
-// Package policies keeps the finalizers of policies: a finalizer is added before the first write for a policy, and
-// removed after everything is restored. It also keeps the status of the calendars that policies name.
-package policies
+package controller
 
 import (
 	"context"
@@ -22,23 +20,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/controller"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
 
-// parallel is the number of policies that are reconciled at the same time. perNamespace is the same number in one namespace.
-const parallel, perNamespace = 32, 4
+// parallel is the number of policies that are reconciled at the same time. inNamespace is the same number in one namespace.
+const parallel, inNamespace = 32, 4
 
 // Remover deletes the objects created for a policy.
 type Remover interface {
 	RemoveAll(ctx context.Context, p *world.Policy) error
 }
 
-// Controllers reconcile every kind of policy that acts on targets.
-type Controllers struct {
+// Policies reconcile every kind of policy that acts on targets. They add the finalizer before the first write for a policy, and
+// remove it after everything is restored.
+type Policies struct {
 	World   *world.World
 	Client  client.Client
 	Remover Remover
@@ -53,13 +51,13 @@ type Controllers struct {
 	// Delay is called with the reason why a policy being deleted is not gone yet.
 	Delay func(id workload.Policy, why string)
 
-	requests controller.Requests[workload.Policy]
+	requests Requests[workload.Policy]
 }
 
 // SetupWithManager adds one controller for all kinds: each controller has goroutines of its own, and most kinds have few
 // policies. The error is a refusal of the manager, such as a name in use.
-func (c *Controllers) SetupWithManager(mgr ctrl.Manager) error {
-	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, controller.FinalizerLost())
+func (c *Policies) SetupWithManager(mgr ctrl.Manager) error {
+	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, FinalizerLost())
 	b := builder.TypedControllerManagedBy[workload.Policy](mgr).Named("policy").WatchesRawSource(c.requests.Source()).
 		Watches(&v1alpha1.Adapter{}, handler.TypedEnqueueRequestsFromMapFunc(c.every), builder.WithPredicates(created))
 	acting := map[string]policy.Row{}
@@ -70,8 +68,8 @@ func (c *Controllers) SetupWithManager(mgr ctrl.Manager) error {
 		}
 		b.Watches(kind.New(), handler.TypedEnqueueRequestsFromMapFunc(id), builder.WithPredicates(changed))
 	}
-	err := b.WithOptions(controller.Options[workload.Policy](parallel, controller.DefaultRetry)).
-		Complete(controller.PerNamespace(perNamespace, reconcilers{c, acting}))
+	err := b.WithOptions(Options[workload.Policy](parallel, DefaultRetry)).
+		Complete(PerNamespace(inNamespace, reconcilers{c, acting}))
 	if err != nil {
 		return fmt.Errorf("set up the controller of policies: %w", err)
 	}
@@ -86,7 +84,7 @@ var created = predicate.Funcs{
 
 // every returns all policies, after the creation of an adapter. Policies that lost the finalizer while there was no adapter need it
 // again.
-func (c *Controllers) every(context.Context, client.Object) (all []workload.Policy) {
+func (c *Policies) every(context.Context, client.Object) (all []workload.Policy) {
 	for p := range c.World.Snapshot().Policies {
 		all = append(all, p.ID)
 	}
@@ -94,11 +92,11 @@ func (c *Controllers) every(context.Context, client.Object) (all []workload.Poli
 }
 
 // Request queues a policy, which may be gone by now.
-func (c *Controllers) Request(id workload.Policy) { c.requests.Add(id) }
+func (c *Policies) Request(id workload.Policy) { c.requests.Add(id) }
 
 // reconcilers reconcile the policies of all kinds that act on targets.
 type reconcilers struct {
-	*Controllers
+	*Policies
 	kinds map[string]policy.Row
 }
 
@@ -108,11 +106,11 @@ func (r reconcilers) Reconcile(ctx context.Context, id workload.Policy) (reconci
 	if !acts {
 		return reconcile.Result{}, nil
 	}
-	return reconciler{r.Controllers, kind}.reconcile(ctx, id)
+	return reconciler{r.Policies, kind}.reconcile(ctx, id)
 }
 
 type reconciler struct {
-	*Controllers
+	*Policies
 	kind policy.Row
 }
 
@@ -151,7 +149,7 @@ func (r reconciler) expire(ctx context.Context, id workload.Policy, obj policy.O
 	err := r.Client.Delete(ctx, obj, client.Preconditions{UID: &uid, ResourceVersion: &version})
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		return controller.RetryIfStale(err)
+		return RetryIfStale(err)
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("delete the expired %s: %w", id, err)
 	}
@@ -166,12 +164,12 @@ func (r reconciler) hold(ctx context.Context, id workload.Policy, obj policy.Obj
 	if freed, err := r.wasFreed(ctx, id, obj); freed || err != nil {
 		return reconcile.Result{}, err
 	}
-	err := controller.AddFinalizer(ctx, r.Client, obj)
+	err := AddFinalizer(ctx, r.Client, obj)
 	switch {
 	case err == nil:
 		return reconcile.Result{}, nil
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		return controller.RetryIfStale(err)
+		return RetryIfStale(err)
 	default:
 		r.World.Update(func(tx *world.Tx) { tx.RefuseFinalizer(id, err.Error()) })
 		return reconcile.Result{}, fmt.Errorf("put the finalizer on %s: %w", id, err)
@@ -196,7 +194,7 @@ func (r reconciler) wasFreed(ctx context.Context, id workload.Policy, obj policy
 func (r reconciler) release(ctx context.Context, id workload.Policy, obj policy.Object) (reconcile.Result, error) {
 	p := r.World.Snapshot().Find(id)
 	if p != nil && !p.Deleting {
-		return reconcile.Result{RequeueAfter: controller.StaleRetry}, nil // the world will soon know of the deletion
+		return reconcile.Result{RequeueAfter: StaleRetry}, nil // the world will soon know of the deletion
 	}
 	why, again, err := r.heldBack(ctx, id, p, obj)
 	if again == 0 && err == nil && p != nil {
@@ -207,11 +205,11 @@ func (r reconciler) release(ctx context.Context, id workload.Policy, obj policy.
 		}
 	}
 	if again == 0 && err == nil {
-		err = controller.RemoveFinalizer(ctx, r.Client, obj)
+		err = RemoveFinalizer(ctx, r.Client, obj)
 	}
 	switch {
 	case apierrors.IsConflict(err):
-		again, err = controller.StaleRetry, nil
+		again, err = StaleRetry, nil
 	case err != nil:
 		r.Delay(id, err.Error())
 	case again > 0:

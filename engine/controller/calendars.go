@@ -1,4 +1,4 @@
-package policies
+package controller
 
 import (
 	"context"
@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/controller"
 	"flyball.dev/flyball/engine/policy/times"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/world"
@@ -30,7 +29,7 @@ type Calendars struct {
 	Client client.Client
 	Clock  clock.PassiveClock
 
-	requests controller.Requests[reconcile.Request]
+	requests Requests[reconcile.Request]
 }
 
 // SetupWithManager adds the controller. The error is a refusal of the manager, such as a name in use.
@@ -39,7 +38,7 @@ func (c *Calendars) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("calendar").
 		For(&v1alpha1.Calendar{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(c.requests.Source()).
-		WithOptions(controller.Options[reconcile.Request](1, controller.DefaultRetry)).
+		WithOptions(Options[reconcile.Request](1, DefaultRetry)).
 		Complete(c)
 	if err != nil {
 		return fmt.Errorf("set up the controller of Calendar: %w", err)
@@ -51,7 +50,7 @@ func (c *Calendars) SetupWithManager(mgr ctrl.Manager) error {
 // are in the status.
 func (c *Calendars) AfterPublish(_ *world.Snapshot, change *world.Change) {
 	for _, name := range change.Calendars {
-		c.requests.Add(controller.Named(name))
+		c.requests.Add(Named(name))
 	}
 }
 
@@ -87,7 +86,7 @@ func (c *Calendars) Reconcile(ctx context.Context, req reconcile.Request) (recon
 		return result, nil
 	}
 	if err := c.Client.Status().Patch(ctx, &cal, client.MergeFrom(before)); err != nil {
-		return reconcile.Result{}, controller.IgnoreStale(fmt.Errorf("write the status of the calendar %s: %w", cal.Name, err))
+		return reconcile.Result{}, IgnoreStale(fmt.Errorf("write the status of the calendar %s: %w", cal.Name, err))
 	}
 	return result, nil
 }

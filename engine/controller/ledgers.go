@@ -1,4 +1,4 @@
-package policies
+package controller
 
 import (
 	"context"
@@ -21,7 +21,7 @@ const ledgersPage = 500
 // without a watch. It returns the name of such an object, or "" if there is no such object. An object being deleted
 // does not count, because nothing needs to be restored on it. Only metadata is read. A policy being deleted gets no
 // new ledgers, so an empty answer stays valid.
-func (c *Controllers) usedBy(ctx context.Context, a *v1alpha1.Adapter, id workload.Policy) (string, error) {
+func (c *Policies) usedBy(ctx context.Context, a *v1alpha1.Adapter, id workload.Policy) (string, error) {
 	gk := a.Spec.Target.GroupKind()
 	mapping, err := c.Client.RESTMapper().RESTMapping(gk)
 	if err != nil {

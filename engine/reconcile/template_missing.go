@@ -1,4 +1,4 @@
-package template
+package reconcile
 
 import (
 	"encoding/json"
@@ -17,7 +17,7 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// PutBack returns the edits that a Keeper will make on an existing object, and the edited object. Without edits, the
+// PutBack returns the edits that a TemplateKeeper will make on an existing object, and the edited object. Without edits, the
 // object fits its template, or belongs to a different owner. Fields that are no longer in a template are not part of
 // the edits, because only the API server knows whether they will be removed. An object that is not JSON, a broken ledger,
 // and a template of a different version are errors.

@@ -1,7 +1,4 @@
-// Package constraints knows the limits that the cluster sets for pods: LimitRanges and ResourceQuotas of namespaces, the
-// capacities of nodes, and the PodDisruptionBudgets that pods of a target must not break. It watches them while they are
-// needed and keeps only the fields used here.
-package constraints
+package rollout
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package template_test
+package reconcile_test
 
 import (
 	"fmt"
@@ -13,25 +13,31 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/template"
+	"flyball.dev/flyball/engine/reconcile"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
 
-const wished = `{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"labels":{"team":"back"}},"spec":{"minReplicas":2,"maxReplicas":4,` +
-	`"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"},"metrics":[{"type":"Pods","pods":{"target":{"type":"AverageValue","averageValue":"1"}}}]}}`
+const wished = `{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"labels":{"team":"back"}},` +
+	`"spec":{"minReplicas":2,"maxReplicas":4,` +
+	`"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"},"metrics":[{"type":"Pods",` +
+	`"pods":{"target":{"type":"AverageValue","averageValue":"1"}}}]}}`
 
 // live is the object of the template as the API server returns it, with additional metadata.
 func live(apiVersion, metadata, spec string) string {
 	return fmt.Sprintf(
-		`{"apiVersion":%q,"kind":"HorizontalPodAutoscaler","metadata":{"namespace":"shop","name":"web","uid":"7","resourceVersion":"3",%s},"spec":{%s,`+
-			`"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"},"behavior":{},"metrics":[{"type":"Pods","pods":{"target":{"type":"AverageValue","averageValue":"1000m"}}}]}}`, apiVersion, metadata, spec)
+		`{"apiVersion":%q,"kind":"HorizontalPodAutoscaler","metadata":{"namespace":"shop","name":"web","uid":"7","resourceVersion":"3",%s},`+
+			`"spec":{%s,`+
+			`"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"},"behavior":{},"metrics":[{"type":"Pods",`+
+			`"pods":{"target":{"type":"AverageValue","averageValue":"1000m"}}}]}}`, apiVersion, metadata, spec)
 }
 
 // TestPutBack: the edits are the differences from the template, without fields that policies or autoscalers decide.
 func TestPutBack(t *testing.T) {
-	const ours = `"labels":{"team":"back","more":"x"},"ownerReferences":[{"apiVersion":"flyball.dev/v1alpha1","kind":"Trigger","name":"peaks","uid":"11","controller":true}]`
-	const ledger = `,"annotations":{"flyball.dev/ledger":"{\"/spec/maxReplicas\":{\"was\":4,\"set\":20,\"by\":\"Trigger/shop/peaks\"},\"of\":\"HorizontalPodAutoscaler/web\",\"namespace\":\"shop\",\"uid\":\"7\"}"}`
+	const ours = `"labels":{"team":"back","more":"x"},"ownerReferences":[{"apiVersion":"flyball.dev/v1alpha1","kind":"Trigger",` +
+		`"name":"peaks","uid":"11","controller":true}]`
+	const ledger = `,"annotations":{"flyball.dev/ledger":"{\"/spec/maxReplicas\":{\"was\":4,\"set\":20,\"by\":\"Trigger/shop/peaks\"},` +
+		`\"of\":\"HorizontalPodAutoscaler/web\",\"namespace\":\"shop\",\"uid\":\"7\"}"}`
 	for _, test := range []struct {
 		reason, live, want string
 	}{
@@ -50,7 +56,7 @@ func TestPutBack(t *testing.T) {
 	} {
 		m := inMemory(t, test.live)
 		peaks := m.Find(workload.Policy{Kind: "Trigger", Namespace: "shop", Name: "peaks"})
-		edits, after, err := template.PutBack(m.Snapshot, m.InUse(peaks.Template.GroupKind()), peaks, []byte(test.live))
+		edits, after, err := reconcile.PutBack(m.Snapshot, m.InUse(peaks.Template.GroupKind()), peaks, []byte(test.live))
 		var got []string
 		for _, e := range edits {
 			got = append(got, e.Pointer+" "+e.From+" -> "+e.To)

@@ -1,4 +1,4 @@
-package constraints
+package rollout
 
 import (
 	"fmt"
@@ -32,12 +32,16 @@ func budget(t *testing.T, selector, status string) *workload.Object {
 // A budget allows a disruption only if its status says so and belongs to its current spec.
 func TestBudgetsAllowByTheirCurrentStatus(t *testing.T) {
 	for status, want := range map[string]string{
-		`{"observedGeneration":2,"disruptionsAllowed":1}`:                                                        "",
-		`{"observedGeneration":2,"disruptionsAllowed":0}`:                                                        "which allows no disruption now",
-		`{"observedGeneration":2,"disruptionsAllowed":0,"expectedPods":5,"desiredHealthy":4,"currentHealthy":4}`: "which allows no disruption now",
-		`{"observedGeneration":2,"disruptionsAllowed":0,"expectedPods":5,"desiredHealthy":5,"currentHealthy":5}`: "which allows no disruption, however healthy its pods are",
-		`{"observedGeneration":2,"disruptionsAllowed":0,"expectedPods":2,"desiredHealthy":3,"currentHealthy":2}`: "which allows no disruption, however healthy its pods are",
-		`{"observedGeneration":1,"disruptionsAllowed":1}`:                                                        "which has an outdated status",
+		`{"observedGeneration":2,"disruptionsAllowed":1}`: "",
+		`{"observedGeneration":2,` +
+			`"disruptionsAllowed":0}`: "which allows no disruption now",
+		`{"observedGeneration":2,"disruptionsAllowed":0,"expectedPods":5,"desiredHealthy":4,` +
+			`"currentHealthy":4}`: "which allows no disruption now",
+		`{"observedGeneration":2,"disruptionsAllowed":0,"expectedPods":5,"desiredHealthy":5,` +
+			`"currentHealthy":5}`: "which allows no disruption, however healthy its pods are",
+		`{"observedGeneration":2,"disruptionsAllowed":0,"expectedPods":2,"desiredHealthy":3,` +
+			`"currentHealthy":2}`: "which allows no disruption, however healthy its pods are",
+		`{"observedGeneration":1,"disruptionsAllowed":1}`: "which has an outdated status",
 		`{}`: "which has an outdated status",
 		`{"observedGeneration":2,"disruptionsAllowed":0,"expectedPods":0}`:  "which allows no disruption now",
 		`{"observedGeneration":2,"disruptionsAllowed":-1,"expectedPods":1}`: "which allows no disruption now",
@@ -62,10 +66,6 @@ func TestBudgetsSelectPods(t *testing.T) {
 		}
 	}
 }
-
-type fleets map[workload.Ref]*workload.Fleet
-
-func (f fleets) Fleet(ref workload.Ref) (*workload.Fleet, bool) { return f[ref], f[ref] != nil }
 
 // A target waits for a closed budget that selects one of its current pods, of any revision. It does not wait if its
 // containers were killed for lack of memory and it is to get more memory.
@@ -106,7 +106,7 @@ func TestAskReturnsTheClosedBudget(t *testing.T) {
 		{"... and never was", []*workload.Pod{{Namespace: "shop", Name: "old", Revision: "1", Containers: []workload.Container{{}}}}, true,
 			waits},
 	} {
-		b := NewBudgets(BudgetOptions{Members: fleets{web: {Pods: test.pods}}, Pods: client, Clock: clocktesting.NewFakePassiveClock(now)})
+		b := NewBudgets(BudgetOptions{Members: fleets{web.Name: {Pods: test.pods}}, Pods: client, Clock: clocktesting.NewFakePassiveClock(now)})
 		if got := b.closed(t.Context(), closed, web, test.more); got != test.want {
 			t.Errorf("%s: %q, want %q", test.reason, got, test.want)
 		}

@@ -1,4 +1,4 @@
-package savings_test
+package status_test
 
 import (
 	"strings"
@@ -11,20 +11,19 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"flyball.dev/flyball/engine/adapter"
-	"flyball.dev/flyball/engine/savings"
+	"flyball.dev/flyball/engine/status"
 	"flyball.dev/flyball/engine/workload"
 )
 
 var (
-	nights = workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}
-	fleet  = workload.Policy{Kind: "ClusterSchedule", Name: "fleet"}
-	web    = workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
-	api    = workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "depot", Name: "api"}
-	small  = &workload.Requests{MilliCPU: 500, MemoryBytes: 100}
+	fleet = workload.Policy{Kind: "ClusterSchedule", Name: "fleet"}
+	web   = workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}
+	api   = workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "depot", Name: "api"}
+	small = &workload.Requests{MilliCPU: 500, MemoryBytes: 100}
 )
 
 type scene struct {
-	*savings.Book
+	*status.Savings
 	t        *testing.T
 	clock    *clocktesting.FakeClock
 	registry *prometheus.Registry
@@ -34,8 +33,8 @@ type scene struct {
 func newScene(t *testing.T) *scene {
 	s := &scene{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 3, 2, 20, 0, 0, 0, time.UTC)), registry: prometheus.NewRegistry(),
 		gone: map[workload.Policy]bool{}}
-	s.Book = savings.NewBook(s.clock, savings.Rates{}, func(id workload.Policy) bool { return !s.gone[id] })
-	if err := s.registry.Register(s.Book); err != nil {
+	s.Savings = status.NewSavings(s.clock, status.Rates{}, func(id workload.Policy) bool { return !s.gone[id] })
+	if err := s.registry.Register(s.Savings); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -115,12 +114,12 @@ func TestWorthIsCounted(t *testing.T) {
 		{"cpu=0.5,memory=0.25,currency=EUR", "", map[string]float64{"flyball_saved_cost_total EUR": 3*0.5*0.5 + 3*2*0.25}},
 		{"cpu=0.5", "memory=4", map[string]float64{"flyball_saved_cost_total": 0.75, "flyball_saved_co2_grams_total": 24}},
 	} {
-		rates, err := savings.ParseRates(c.price, c.co2)
+		rates, err := status.ParseRates(c.price, c.co2)
 		if err != nil {
 			t.Fatal(err)
 		}
 		clock := clocktesting.NewFakeClock(time.Date(2026, 3, 2, 20, 0, 0, 0, time.UTC))
-		book, registry := savings.NewBook(clock, rates, func(workload.Policy) bool { return true }), prometheus.NewPedanticRegistry()
+		book, registry := status.NewSavings(clock, rates, func(workload.Policy) bool { return true }), prometheus.NewPedanticRegistry()
 		if err := registry.Register(book); err != nil {
 			t.Fatal(err)
 		}

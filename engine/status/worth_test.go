@@ -1,11 +1,11 @@
-package savings_test
+package status_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
-	"flyball.dev/flyball/engine/savings"
+	"flyball.dev/flyball/engine/status"
 )
 
 func TestSavingsAreWorthMoneyAndCO2(t *testing.T) {
@@ -19,7 +19,7 @@ func TestSavingsAreWorthMoneyAndCO2(t *testing.T) {
 		{" memory=1e-1 , currency=€", "cpu=3", []string{"Cost €", "CO2 g"}, []string{"0.80", "30"}},
 		{"", "memory=2,cpu=0", []string{"CO2 g"}, []string{"16"}},
 	} {
-		r, err := savings.ParseRates(c.price, c.co2)
+		r, err := status.ParseRates(c.price, c.co2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +44,7 @@ func TestUnreadableRates(t *testing.T) {
 		{"", "cpu=1,currency=EUR", "is none of cpu=VALUE, memory=VALUE"},
 		{"", ",", "is none of"},
 	} {
-		if _, err := savings.ParseRates(c.price, c.co2); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := status.ParseRates(c.price, c.co2); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q and %q: %v, want %q", c.price, c.co2, err, c.want)
 		}
 	}

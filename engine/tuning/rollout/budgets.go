@@ -1,4 +1,4 @@
-package constraints
+package rollout
 
 import (
 	"context"
@@ -47,8 +47,8 @@ type Budgets struct {
 }
 
 var (
-	budgets = policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
-	pods    = corev1.SchemeGroupVersion.WithResource("pods")
+	budgetResource = policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
+	podResource    = corev1.SchemeGroupVersion.WithResource("pods")
 )
 
 // killedLately is the time for which a target counts as short of memory after one of its containers was killed for lack
@@ -72,7 +72,7 @@ func (b *Budgets) Need(ctx context.Context) error {
 		return nil
 	}
 	ctx, stop := context.WithCancel(ctx)
-	w, err := b.opts.Watches.Ensure(ctx, watch.Source{GVR: budgets, ID: "disruption", Projector: projector{},
+	w, err := b.opts.Watches.Ensure(ctx, watch.Source{GVR: budgetResource, ID: "disruption", Projector: projector{},
 		Handler: watch.HandlerFunc(b.changed), OnState: func() { go b.wake("") }})
 	if err != nil {
 		stop()
@@ -264,7 +264,7 @@ func (b *Budgets) isShort(f *workload.Fleet) bool {
 
 // labelsOf reads the labels of a pod, from the API server's cache.
 func (b *Budgets) labelsOf(ctx context.Context, p *workload.Pod) (labels.Set, error) {
-	list, err := b.opts.Pods.Resource(pods).Namespace(p.Namespace).List(ctx, metav1.ListOptions{
+	list, err := b.opts.Pods.Resource(podResource).Namespace(p.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, p.Name).String(), ResourceVersion: "0"})
 	if err != nil {
 		return nil, fmt.Errorf("read the labels of pod %s/%s: %w", p.Namespace, p.Name, err)
@@ -279,7 +279,7 @@ func (b *Budgets) labelsOf(ctx context.Context, p *workload.Pod) (labels.Set, er
 // selector as JSON.
 const (
 	why = iota
-	selector
+	fieldSelector
 )
 
 // projector keeps whether a budget allows a disruption, and its selector.
@@ -312,7 +312,7 @@ func (projector) Project(raw []byte) (*workload.Object, error) {
 // namespace. A missing selector selects no pod.
 func selects(obj *workload.Object, has labels.Set) bool {
 	var of *metav1.LabelSelector
-	if err := json.Unmarshal([]byte(obj.Fields[selector].Raw), &of); err != nil {
+	if err := json.Unmarshal([]byte(obj.Fields[fieldSelector].Raw), &of); err != nil {
 		return false
 	}
 	s, err := metav1.LabelSelectorAsSelector(of)

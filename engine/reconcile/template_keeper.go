@@ -1,8 +1,4 @@
-// Package template creates the objects of policies' templates, keeps the templates' fields in place, and removes
-// objects that no template asks for any more.
-//
-// Decisions (docs/decisions): 0011.
-package template
+package reconcile
 
 import (
 	"context"
@@ -19,47 +15,41 @@ import (
 	"flyball.dev/flyball/engine/apply"
 	"flyball.dev/flyball/engine/path"
 	"flyball.dev/flyball/engine/policy"
+	"flyball.dev/flyball/engine/reconcile/gate"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
 )
 
-// Counter counts writes.
-type Counter interface {
-	TemplateWritten(adapter, result string)
-}
-
-// Keeper keeps the objects of policies' templates.
-type Keeper struct {
+// TemplateKeeper creates the objects of policies' templates, keeps the templates' fields in place, and removes objects that no
+// template asks for any more. Its decision is docs/decisions/0011.
+type TemplateKeeper struct {
 	*register
 	World    *world.World
 	Client   *apply.Templates
-	Counter  Counter
+	Metrics  *Metrics
 	Recorder events.EventRecorder
 	Log      logr.Logger
-	// Soon is the error by which the Keeper asks for another try in a moment.
-	Soon error
 }
 
-// NewKeeper returns a Keeper. recorder receives events and may be nil. soon is the error by which the Keeper asks for
-// another try in a moment.
-func NewKeeper(w *world.World, client *apply.Templates, counter Counter, recorder events.EventRecorder, log logr.Logger,
-	soon error) *Keeper {
-	return &Keeper{register: newRegister(), World: w, Client: client, Counter: counter, Recorder: recorder, Log: log, Soon: soon}
+// NewTemplateKeeper returns a TemplateKeeper. recorder receives events and may be nil.
+func NewTemplateKeeper(w *world.World, client *apply.Templates, metrics *Metrics, recorder events.EventRecorder,
+	log logr.Logger) *TemplateKeeper {
+	return &TemplateKeeper{register: newRegister(), World: w, Client: client, Metrics: metrics, Recorder: recorder, Log: log}
 }
 
 // Follow applies a change of policies and returns the affected objects.
-func (k *Keeper) Follow(c world.PolicyChange) []workload.Ref {
+func (k *TemplateKeeper) Follow(c world.PolicyChange) []workload.Ref {
 	return append(k.set(c.ID, c.New), madeFor(k.World.Snapshot(), c.ID)...)
 }
 
 // OfKind returns the wanted objects of a kind. It includes missing objects, which no watch delivers.
-func (k *Keeper) OfKind(kind *world.LiveKind) []workload.Ref { return k.ofKind(kind.GroupKind) }
+func (k *TemplateKeeper) OfKind(kind *world.LiveKind) []workload.Ref { return k.ofKind(kind.GroupKind) }
 
 // Keep creates a missing object of a template, keeps the template's fields in place, and removes an object that no
 // template asks for any more. changed reports whether it has changed the object; the watch then brings the change.
 // missing reports whether the object was missing. If a missing object could not be created, the caller has nothing to
-// decide. The error is a template that cannot be applied, or Soon after a stale write.
-func (k *Keeper) Keep(ctx context.Context, ref workload.Ref) (changed, missing bool, err error) {
+// decide. The error is a template that cannot be applied, or gate.ErrSoon after a stale write.
+func (k *TemplateKeeper) Keep(ctx context.Context, ref workload.Ref) (changed, missing bool, err error) {
 	snapshot := k.World.Snapshot()
 	kind := snapshot.InUse(ref.GroupKind)
 	if kind == nil || kind.Blocked != "" || kind.Releasing || !kind.Live.HasSynced() {
@@ -80,7 +70,7 @@ func (k *Keeper) Keep(ctx context.Context, ref workload.Ref) (changed, missing b
 		return false, false, nil
 	}
 	changed, err = k.apply(ctx, kind, ref, wanted, done)
-	if err != nil && !errors.Is(err, k.Soon) {
+	if err != nil && !errors.Is(err, gate.ErrSoon) {
 		k.fail(ref, err.Error())
 	}
 	return changed, obj == nil, err
@@ -88,7 +78,7 @@ func (k *Keeper) Keep(ctx context.Context, ref workload.Ref) (changed, missing b
 
 // makeAutoscalers creates the missing autoscalers of an object, because another autoscaler of the object may have been
 // removed.
-func (k *Keeper) makeAutoscalers(ctx context.Context, s *world.Snapshot, ref workload.Ref) {
+func (k *TemplateKeeper) makeAutoscalers(ctx context.Context, s *world.Snapshot, ref workload.Ref) {
 	for _, autoscaler := range k.toGovern(ref) {
 		if s.Object(autoscaler) != nil || ref == autoscaler {
 			continue
@@ -105,7 +95,8 @@ func isGoverned(s *world.Snapshot, t *policy.Template) bool {
 }
 
 // apply reads a changed or missing object, and applies its template unless the object has all fields of the template.
-func (k *Keeper) apply(ctx context.Context, kind *world.LiveKind, ref workload.Ref, wanted []*world.Policy, done agreed) (bool, error) {
+func (k *TemplateKeeper) apply(ctx context.Context, kind *world.LiveKind, ref workload.Ref, wanted []*world.Policy, done agreed) (bool,
+	error) {
 	live, err := k.Client.Get(ctx, kind.Resource, ref.Namespace, ref.Name)
 	if err != nil {
 		return false, err
@@ -138,7 +129,7 @@ func (k *Keeper) apply(ctx context.Context, kind *world.LiveKind, ref workload.R
 		return false, err
 	}
 	got, outcome, err := k.Client.Apply(ctx, kind.Resource, want)
-	k.Counter.TemplateWritten(kind.Adapter.Name(), string(outcome))
+	k.Metrics.TemplateWritten(kind.Adapter.Name(), string(outcome))
 	switch outcome {
 	case apply.Applied:
 		if got == nil {
@@ -150,7 +141,7 @@ func (k *Keeper) apply(ctx context.Context, kind *world.LiveKind, ref workload.R
 		k.agree(ref, agreed{template: t, form: visible(seen, t), answer: answerOf(got, want, t, claims)})
 		return live == nil || got.GetResourceVersion() != live.GetResourceVersion(), nil
 	case apply.Stale:
-		return true, k.Soon
+		return true, gate.ErrSoon
 	default:
 		return false, err
 	}

@@ -1,4 +1,4 @@
-package template
+package reconcile
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func madeFor(s *world.Snapshot, id workload.Policy) []workload.Ref {
 // RemoveAll deletes the objects of a policy that is being deleted. The garbage collector would delete them too. So an
 // object that Flyball may not delete, because of a freeze or missing rights, is left to the garbage collector, and does
 // not delay the deletion of the policy. An error is that of the API server.
-func (k *Keeper) RemoveAll(ctx context.Context, p *world.Policy) error {
+func (k *TemplateKeeper) RemoveAll(ctx context.Context, p *world.Policy) error {
 	snapshot := k.World.Snapshot()
 	for _, ref := range madeFor(snapshot, p.ID) {
 		kind := snapshot.InUse(ref.GroupKind)
@@ -63,7 +63,7 @@ func (k *Keeper) RemoveAll(ctx context.Context, p *world.Policy) error {
 }
 
 // leave reports that an object outlives its policy.
-func (k *Keeper) leave(p *world.Policy, ref workload.Ref, why error) {
+func (k *TemplateKeeper) leave(p *world.Policy, ref workload.Ref, why error) {
 	k.Log.Info("Left an object of a template to the garbage collector", "policy", p.ID.String(), "object", ref.String(), "reason", why.Error())
 	if k.Recorder != nil {
 		k.Recorder.Eventf(p.Object, nil, corev1.EventTypeWarning, "NotRemoved", "Delete",
@@ -73,7 +73,7 @@ func (k *Keeper) leave(p *world.Policy, ref workload.Ref, why error) {
 
 // removeUnwanted deletes an object if its policy has no template any more, or if the template names another object or
 // kind. Objects of a policy that cannot be read stay.
-func (k *Keeper) removeUnwanted(ctx context.Context, s *world.Snapshot, kind *world.LiveKind, obj *workload.Object) (
+func (k *TemplateKeeper) removeUnwanted(ctx context.Context, s *world.Snapshot, kind *world.LiveKind, obj *workload.Object) (
 	removed bool, err error) {
 	if obj == nil || obj.Deleting {
 		return false, nil
@@ -91,7 +91,7 @@ func (k *Keeper) removeUnwanted(ctx context.Context, s *world.Snapshot, kind *wo
 }
 
 // remove deletes an object, or removes its owner reference, if the policy still controls it.
-func (k *Keeper) remove(ctx context.Context, kind *world.LiveKind, ref workload.Ref, p *world.Policy) (changed bool, err error) {
+func (k *TemplateKeeper) remove(ctx context.Context, kind *world.LiveKind, ref workload.Ref, p *world.Policy) (changed bool, err error) {
 	live, err := k.Client.Get(ctx, kind.Resource, ref.Namespace, ref.Name)
 	if err != nil || live == nil {
 		return false, err

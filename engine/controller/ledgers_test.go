@@ -1,4 +1,4 @@
-package policies
+package controller
 
 import (
 	"testing"
@@ -48,7 +48,7 @@ func TestClusterScopedObjectsDoNotHoldANamespacedPolicy(t *testing.T) {
 		}
 		return false, nil, nil
 	})
-	c := &Controllers{Client: mapped{mapper: mapper}, Objects: objects}
+	c := &Policies{Client: mapped{mapper: mapper}, Objects: objects}
 	a := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: "nodepools.karpenter.sh"}}
 	a.Spec.Target = v1alpha1.AdapterTarget{Group: pools.Group, Kind: pools.Kind, Versions: []string{pools.Version}}
 	for _, test := range []struct {
