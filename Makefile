@@ -9,7 +9,7 @@ CONTROL_PLANE := test/cluster
 NAME     ?= dev
 LEVEL    ?= workloads
 # What make unit tests: all of these but the packages whose tests import test/local or test/harness, which start a control plane.
-UNITS    := ./engine/... ./crds/... ./adapters/... ./cmd/... ./schemas/... ./deploy/... ./docs/...
+UNITS    := ./test/structure ./engine/... ./crds/... ./adapters/... ./cmd/... ./schemas/... ./deploy/... ./docs/...
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
 LDFLAGS  := -s -w -X flyball.dev/flyball/cmd/version.Version=$(VERSION) -X flyball.dev/flyball/cmd/version.Revision=$(REVISION)

@@ -29,18 +29,18 @@ export GOFLAGS="${GOFLAGS:+$GOFLAGS }-trimpath -ldflags=-s -vet=off" GOGC=${GOGC
 
 # The race detector makes everything many times slower, and sees a race only where goroutines run: in the packages whose tests start some or
 # run code that does, and in the manager as a whole, in one suite. All others run without it, with every property at full length, and so does
-# engine/admission, which measures its own memory: the detector needs several times as much.
+# test/admission, which measures its own memory: the detector needs several times as much.
 concurrent=$(go list ./engine/admission/serve ./engine/controller ./engine/controller/adapters ./engine/controller/freezes ./engine/controller/notifications ./engine/idle \
     ./engine/inspect ./engine/pods ./engine/reconcile/... ./engine/status ./engine/tuning ./engine/watch ./engine/workers \
     ./engine/world/... ./cmd/kubectl-flyball/ui)
 # Suites that start a control plane of their own, those that take longest first, so that the last one does not run alone.
 suites=$(go list ./test/integration/library ./test/integration/adapters ./test/integration/tortoise ./test/integration/failures ./test/integration/outage ./test/integration/freeze ./test/integration/schedules ./test/integration/scaledown \
-    ./engine/admission ./test/integration/... ./test/samples/... ./test/deploy/... ./test/monitoring/... ./test/docs/... ./test/local/... ./test/demo \
+    ./test/admission ./test/integration/... ./test/samples/... ./test/deploy/... ./test/monitoring/... ./test/docs/... ./test/local/... ./test/demo \
     ./test/bench ./test/bench/tortoise)
 # One suite runs the manager as a whole under the race detector, and only there.
 raced=flyball.dev/flyball/test/integration/workloads
 suites=$(grep -vxF "$raced" <<<"$suites")
-others=$(go list ./engine/... ./crds/... ./adapters/... ./cmd/... ./docs/... ./schemas/... ./deploy/... ./test/demo/... ./test/bench/... ./test/report ./test/holidays ./test/calendars |
+others=$(go list ./test/structure ./engine/... ./crds/... ./adapters/... ./cmd/... ./docs/... ./schemas/... ./deploy/... ./test/demo/... ./test/bench/... ./test/report ./test/holidays ./test/calendars |
     grep -vxF "$concurrent" | grep -vxF "$suites")
 
 # What needs no cluster, or little of one, runs beside the suites, which wait for their clocks and servers a good part of the time. It

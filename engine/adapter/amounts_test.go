@@ -173,7 +173,8 @@ func TestAmountsAreKeptWhereTheyAreAskedFor(t *testing.T) {
 		`[{"name":"web","resources":{"requests":{"cpu":"1"}}},{"name":"a","resources":{"requests":{"memory":"1Mi"}}}]`)
 	s.stamp()
 	r := s.settle(t, unasked, workload.Plan{})
-	if after := `{"template":{"spec":{"containers":[{"name":"web","resources":{"requests":{"cpu":"250m"}}},{"name":"a","resources":{}}]}}}`; !path.Equal(after, s.spec()) {
+	if after := `{"template":{"spec":{"containers":[{"name":"web","resources":{"requests":{"cpu":"250m"}}},{"name":"a",` +
+		`"resources":{}}]}}}`; !path.Equal(after, s.spec()) {
 		t.Errorf("given back: %s", s.spec())
 	}
 	if r.Impact != v1alpha1.ImpactRollout || r.Actions != workload.ChangeRollOut {

@@ -11,7 +11,8 @@ import (
 
 // The writer is known for a pod that was created with other requests, and for a pod that was changed later.
 func TestRequestsSetAtCreationAreRecognised(t *testing.T) {
-	const raw = `{"metadata":{"name":"a","namespace":"shop","uid":"u","resourceVersion":"3","annotations":{"flyball.dev/tuned-by":"Tortoise/shop/web"}%MORE},
+	const raw = `{"metadata":{"name":"a","namespace":"shop","uid":"u","resourceVersion":"3",` +
+		`"annotations":{"flyball.dev/tuned-by":"Tortoise/shop/web"}%MORE},
 	 "spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"1"}}}]},
 	 "status":{"conditions":[{"type":"PodResizePending","status":"True","reason":"Deferred","message":"no room"}]}}`
 	for more, want := range map[string]struct {
@@ -40,11 +41,15 @@ func TestRequestsSetAtCreationAreRecognised(t *testing.T) {
 // The projection has requests, restart policies, and the state of an in-place change.
 func TestContainersAreProjected(t *testing.T) {
 	const raw = `{"metadata":{"name":"a","namespace":"shop","uid":"u","resourceVersion":"3","managedFields":[
-	 {"manager":"kubelet","subresource":"status","fieldsV1":{"f:status":{}}},{"manager":"%BY","subresource":"resize","fieldsV1":{"f:spec":{"f:containers":{}}}}]},
-	 "spec":{"nodeName":"n","initContainers":[{"name":"setup","resources":{"requests":{"cpu":"9"}}},{"name":"side","restartPolicy":"Always","resources":{"requests":{"cpu":"10m"}}}],
-	 "containers":[{"name":"main","resizePolicy":[{"resourceName":"cpu","restartPolicy":"NotRequired"},{"resourceName":"memory","restartPolicy":"RestartContainer"}],
+	 {"manager":"kubelet","subresource":"status","fieldsV1":{"f:status":{}}},{"manager":"%BY","subresource":"resize",` +
+		`"fieldsV1":{"f:spec":{"f:containers":{}}}}]},
+	 "spec":{"nodeName":"n","initContainers":[{"name":"setup","resources":{"requests":{"cpu":"9"}}},{"name":"side",` +
+		`"restartPolicy":"Always","resources":{"requests":{"cpu":"10m"}}}],
+	 "containers":[{"name":"main","resizePolicy":[{"resourceName":"cpu","restartPolicy":"NotRequired"},{"resourceName":"memory",` +
+		`"restartPolicy":"RestartContainer"}],
 	  "resources":{"requests":{"cpu":"1.5","memory":"1Gi"},"limits":{"cpu":"2","memory":"2Gi"}}}]},
-	 "status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"},{"type":"PodResizeInProgress","status":"False","reason":"Error"},
+	 "status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"},{"type":"PodResizeInProgress","status":"False",` +
+		`"reason":"Error"},
 	  {"type":"PodResizePending","status":"True","reason":"Infeasible","message":"no room"}],
 	  "containerStatuses":[{"name":"main","restartCount":2,"state":{"running":{}}}]}}`
 	obj, err := newPods(newIdentity(), "flyball", true).Project([]byte(strings.Replace(raw, "%BY", "flyball", 1)))

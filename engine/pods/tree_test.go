@@ -11,13 +11,16 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-const podJSON = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-1","namespace":"shop","uid":"u1","resourceVersion":"7","creationTimestamp":"2026-03-02T08:00:00Z",
+const podJSON = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-1","namespace":"shop","uid":"u1","resourceVersion":"7",` +
+	`"creationTimestamp":"2026-03-02T08:00:00Z",
 "labels":{"app":"web","controller-revision-hash":"abc"},%s
-"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n"},{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-5d","controller":true}],
+"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n"},{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-5d",` +
+	`"controller":true}],
 "managedFields":[{"manager":"kube-controller-manager","fieldsV1":{"f:metadata":{"f:labels":{"f:app":{}}}}},
 {"manager":"flyball","fieldsV1":{"f:metadata":{"f:annotations":{"f:controller.kubernetes.io/pod-deletion-cost":{}}}}}%s]},
 "spec":{"nodeName":"node-1","containers":[{"name":"a"}]},
-"status":{"phase":"Running","conditions":[{"type":"Initialized","status":"True"},{"type":"Ready","status":"%s","lastTransitionTime":"2026-03-02T08:00:05Z"}],
+"status":{"phase":"Running","conditions":[{"type":"Initialized","status":"True"},{"type":"Ready","status":"%s",` +
+	`"lastTransitionTime":"2026-03-02T08:00:05Z"}],
 "containerStatuses":[{"restartCount":2},{"restartCount":9}]}}`
 
 func project(t *testing.T, raw string) *workload.Object {
@@ -73,7 +76,8 @@ func TestPodsAreProjected(t *testing.T) {
 
 func TestNodesAreProjected(t *testing.T) {
 	obj, err := newNodes(newIdentity(), []string{"zone"}).Project([]byte(`{"metadata":{"name":"n","labels":{"zone":"a","other":"b"}},
-"spec":{"unschedulable":true,"taints":[{"key":"gone","effect":"NoExecute"},{"key":"rather-not","effect":"PreferNoSchedule"},{"key":"DeletionCandidateOfClusterAutoscaler","effect":"PreferNoSchedule"}]}}`))
+"spec":{"unschedulable":true,"taints":[{"key":"gone","effect":"NoExecute"},{"key":"rather-not","effect":"PreferNoSchedule"},` +
+		`{"key":"DeletionCandidateOfClusterAutoscaler","effect":"PreferNoSchedule"}]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,8 @@ func TestParametersAreAcceptedUpToTheirLimits(t *testing.T) {
 		`{spreadBy: [a, b, c, d]}`:   "",
 		`{spreadBy: [a/b, not/a/b]}`: "spec.spreadBy[1]: Invalid value",
 		`{algorithm: Weighted, weights: [{algorithm: Oldest, weight: 100}, {algorithm: Spread, weight: 0}]}`: "",
-		`{algorithm: Weighted, weights: [{algorithm: Oldest, weight: -1}]}`:                                  "spec.weights[0].weight: Invalid value: -1",
+		`{algorithm: Weighted, weights: [{algorithm: Oldest, weight: -1}]}`: "spec.weights[0].weight: " +
+			"Invalid value: -1",
 	} {
 		_, errs := deletioncost.Compile(read(t, spec), heeding)
 		switch got := errs.ToAggregate(); {
@@ -117,7 +118,8 @@ func TestRowsOfBothScopes(t *testing.T) {
 	cluster := &v1alpha1.ClusterDeletionCost{}
 	if err := json.Unmarshal(
 		[]byte(
-			`{"metadata":{"name":"even"},"spec":{"target":{"namespaces":["shop"],"kinds":[{"group":"apps","kind":"Deployment"}]},"algorithm":"Oldest"}}`), cluster); err != nil {
+			`{"metadata":{"name":"even"},"spec":{"target":{"namespaces":["shop"],"kinds":[{"group":"apps","kind":"Deployment"}]},`+
+				`"algorithm":"Oldest"}}`), cluster); err != nil {
 		t.Fatal(err)
 	}
 	p, errs := deletioncost.CompileCluster(cluster, heeding)

@@ -1,4 +1,4 @@
-package engine_test
+package structure_test
 
 import (
 	"cmp"
@@ -40,7 +40,7 @@ var styles = []style{
 const mostWords, readmeWords = 40_000, 1_000
 
 // generated are the documents that make generate writes.
-var generated = regexp.MustCompile(`^\.\./docs/(cli/|(kinds|holidays)\.md$)`)
+var generated = regexp.MustCompile(`^\.\./\.\./docs/(cli/|(kinds|holidays)\.md$)`)
 
 var (
 	wordRE    = regexp.MustCompile(`[A-Za-z']+`)
@@ -54,9 +54,9 @@ var (
 // TestProse holds the style of comments, of messages (logs, conditions, events, errors and texts of the CLI) and of documents,
 // and the length of documents.
 func TestProse(t *testing.T) {
-	comments := texts(t, ".go", commentsOf, "../engine", "../cmd", "../crds")
-	messages := texts(t, ".go", messagesOf, "../engine", "../cmd", "../crds")
-	docs := texts(t, ".md", proseOf, "../docs", "../README.md", "../CONTRIBUTING.md", "../SECURITY.md", "../CHANGELOG.md")
+	comments := texts(t, ".go", commentsOf, "../../engine", "../../cmd", "../../crds")
+	messages := texts(t, ".go", messagesOf, "../../engine", "../../cmd", "../../crds")
+	docs := texts(t, ".md", proseOf, "../../docs", "../../README.md", "../../CONTRIBUTING.md", "../../SECURITY.md", "../../CHANGELOG.md")
 	for _, s := range styles {
 		s.check(t, "comments", comments, s.comments)
 		s.check(t, "messages", messages, s.messages)
@@ -71,7 +71,7 @@ func TestProse(t *testing.T) {
 	if total > mostWords {
 		t.Errorf("the documents have %d words, at most %d are wanted", total, mostWords)
 	}
-	if n := len(docs["../README.md"]); n > readmeWords {
+	if n := len(docs["../../README.md"]); n > readmeWords {
 		t.Errorf("README.md has %d words, at most %d are wanted", n, readmeWords)
 	}
 }
@@ -81,7 +81,7 @@ var failureRE = regexp.MustCompile(`\b(?:[lL]og|[lL]og\(\)|FromContext\(ctx\))\.
 
 func TestFailuresAreLoggedByVerbAndObject(t *testing.T) {
 	found := 0
-	for file, messages := range loggedFailures(t, "../engine", "../cmd") {
+	for file, messages := range loggedFailures(t, "../../engine", "../../cmd") {
 		for _, m := range messages {
 			if found++; !strings.HasPrefix(m, "Failed to ") {
 				t.Errorf("%s: logs %q instead of \"Failed to <verb> <object>\"", file, m)
@@ -138,7 +138,7 @@ func TestNamesOfTestsSayTheirProof(t *testing.T) {
 // testFiles returns the text of each test file of the repository, by its path.
 func testFiles(t *testing.T) map[string]string {
 	all := map[string]string{}
-	err := filepath.WalkDir("..", func(file string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir("../..", func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(file, "_test.go") {
 			return err
 		}

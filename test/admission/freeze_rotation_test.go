@@ -24,7 +24,8 @@ import (
 	"flyball.dev/flyball/test/harness"
 )
 
-const defaultFreeze = `{metadata: {name: long}, spec: {target: {namespaces: [default]}, startTime: 2020-01-01T00:00:00Z, endTime: 2090-01-01T00:00:00Z, deny: [Scale]}}`
+const defaultFreeze = `{metadata: {name: long}, spec: {target: {namespaces: [default]}, startTime: 2020-01-01T00:00:00Z, endTime: ` +
+	`2090-01-01T00:00:00Z, deny: [Scale]}}`
 
 // judging starts a server that judges Deployments in the namespace default, and creates its configuration.
 func judging(t *testing.T, lifetimes func(*serve.Options)) {

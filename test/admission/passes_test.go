@@ -159,7 +159,8 @@ func judgeOfEverything(t *testing.T) *freezeadmission.Judge {
 	t.Helper()
 	judges := freezes(t)
 	f := &v1alpha1.ClusterChangeFreeze{}
-	everything := `{metadata: {name: everything}, spec: {target: {namespaceSelector: {}}, startTime: 2026-12-20T00:00:00Z, endTime: 2027-01-03T00:00:00Z, deny: [Create, Delete, RollOut, Scale]}}`
+	everything := `{metadata: {name: everything}, spec: {target: {namespaceSelector: {}}, startTime: 2026-12-20T00:00:00Z, endTime: ` +
+		`2027-01-03T00:00:00Z, deny: [Create, Delete, RollOut, Scale]}}`
 	if err := yaml.UnmarshalStrict([]byte(everything), f); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package engine_test
+package structure_test
 
 import (
 	"io/fs"
@@ -22,8 +22,8 @@ var (
 
 func TestTestsHaveFewWaitsForAFixedTime(t *testing.T) {
 	var found []string
-	err := filepath.WalkDir("..", func(file string, d fs.DirEntry, err error) error {
-		name := strings.TrimPrefix(filepath.ToSlash(file), "../")
+	err := filepath.WalkDir("../..", func(file string, d fs.DirEntry, err error) error {
+		name := strings.TrimPrefix(filepath.ToSlash(file), "../../")
 		isTest := strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "test/") && strings.HasSuffix(name, ".go")
 		if err != nil || d.IsDir() || !isTest || inSimulation[name] {
 			return err

@@ -64,7 +64,8 @@ func TestInvalidAdaptersAreRefused(t *testing.T) {
 		},
 		{
 			reason: "a path that is not one; the field is named", user: "sre", name: "deployments.apps",
-			spec:   `{target: {group: apps, kind: Deployment, versions: [v1]}, scale: [{name: main, replicas: spec.replicas}, {name: main, replicas: .spec.other}]}`,
+			spec: `{target: {group: apps, kind: Deployment, versions: [v1]}, scale: [{name: main, replicas: spec.replicas}, {name: main, ` +
+				`replicas: .spec.other}]}`,
 			fields: []string{"spec.scale[0].replicas", "spec.scale[1].name"}, want: "a path starts with . or [",
 		},
 		{reason: "a kind not served yet, a user with patch on the resource in the name", user: "sre", name: "rollouts.argoproj.io",

@@ -1,4 +1,4 @@
-package engine_test
+package structure_test
 
 import (
 	"io/fs"
@@ -23,7 +23,7 @@ var (
 // Every decision has one form and is named by the package that it explains, and no package names a decision that is gone.
 func TestDecisionsAreNamedByPackages(t *testing.T) {
 	named := map[string]string{}
-	for _, root := range []string{"../cmd", "../crds", "../engine"} {
+	for _, root := range []string{"../../cmd", "../../crds", "../../engine"} {
 		eachFile(t, root, ".go", func(file string, text []byte) {
 			for _, m := range decisionsLine.FindAllSubmatch(text, -1) {
 				for number := range strings.SplitSeq(string(m[1]), ", ") {
@@ -32,7 +32,7 @@ func TestDecisionsAreNamedByPackages(t *testing.T) {
 			}
 		})
 	}
-	eachFile(t, "../docs/decisions", ".md", func(file string, text []byte) {
+	eachFile(t, "../../docs/decisions", ".md", func(file string, text []byte) {
 		m := decisionForm.FindSubmatch(text)
 		number, _, _ := strings.Cut(filepath.Base(file), "-")
 		switch {
@@ -49,10 +49,10 @@ func TestDecisionsAreNamedByPackages(t *testing.T) {
 }
 
 // stepOfChange finds the file and the function of a step in the architecture: world/intake.go: World.ObjectChanged.
-var stepOfChange = regexp.MustCompile("`((?:[a-z]+/)+[a-z]+\\.go): (?:[A-Z]\\w+\\.)?(\\w+)`")
+var stepOfChange = regexp.MustCompile("`((?:[a-z]+/)+[a-z_]+\\.go): (?:[A-Z]\\w+\\.)?(\\w+)`")
 
 func TestArchitectureNamesFunctionsOfTheirFiles(t *testing.T) {
-	text, err := os.ReadFile("../docs/architecture.md")
+	text, err := os.ReadFile("../../docs/architecture.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestArchitectureNamesFunctionsOfTheirFiles(t *testing.T) {
 		t.Errorf("the architecture has %d steps with a file, want 11", len(steps))
 	}
 	for _, m := range steps {
-		code, err := os.ReadFile(string(m[1]))
+		code, err := os.ReadFile("../../engine/" + string(m[1]))
 		if err != nil || !regexp.MustCompile(`(?m)^(func (\([^)]*\) )?|var )`+string(m[2])+`\b`).Match(code) {
 			t.Errorf("%s has no %s: %v", m[1], m[2], err)
 		}
@@ -86,17 +86,17 @@ func eachFile(t *testing.T, root, suffix string, visit func(file string, text []
 
 // Every test that the page on security names exists: a promise there without its test is not held by anything.
 func TestSecurityPageNamesTests(t *testing.T) {
-	page, err := os.ReadFile("../docs/security.md")
+	page, err := os.ReadFile("../../docs/security.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	exists := map[string]bool{}
-	for _, root := range []string{"../adapters", "../cmd", "../crds", "../deploy", "../engine", "../test"} {
+	for _, root := range []string{"../../adapters", "../../cmd", "../../crds", "../../deploy", "../../engine", "../../test"} {
 		eachFile(t, root, "_test.go", func(file string, text []byte) {
 			for _, m := range testFunction.FindAllSubmatch(text, -1) {
 				exists[string(m[1])] = true
 			}
-			name := strings.TrimPrefix(file, "../")
+			name := strings.TrimPrefix(file, "../../")
 			exists[strings.TrimPrefix(name, "test/integration/")], exists[name] = true, true
 		})
 	}

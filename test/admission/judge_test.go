@@ -115,8 +115,11 @@ func compiled(texts ...string) (inMemory, error) {
 }
 
 const (
-	frontFreeze = `{metadata: {name: front}, spec: {target: {namespaceSelector: {matchLabels: {env: prod}}, selector: {matchLabels: {tier: front}}}, startTime: 2026-12-20T00:00:00Z, endTime: 2027-01-03T00:00:00Z, deny: [Create, Delete, RollOut, Scale], message: {reason: sale}}}`
-	namedFreeze = `{metadata: {name: named}, spec: {target: {namespaces: [shop, fresh, broken, gone], names: [web]}, startTime: 2026-12-20T00:00:00Z, endTime: 2027-01-03T00:00:00Z, deny: [Create, Delete, RollOut, Scale]}}`
+	frontFreeze = `{metadata: {name: front}, spec: {target: {namespaceSelector: {matchLabels: {env: prod}}, selector: {matchLabels: {tier: ` +
+		`front}}}, startTime: 2026-12-20T00:00:00Z, endTime: 2027-01-03T00:00:00Z, ` +
+		`deny: [Create, Delete, RollOut, Scale], message: {reason: sale}}}`
+	namedFreeze = `{metadata: {name: named}, spec: {target: {namespaces: [shop, fresh, broken, gone], names: [web]}, startTime: ` +
+		`2026-12-20T00:00:00Z, endTime: 2027-01-03T00:00:00Z, deny: [Create, Delete, RollOut, Scale]}}`
 )
 
 // review returns an AdmissionReview of a Deployment, or of its scale, as the API server writes it.
@@ -153,7 +156,8 @@ func scaler(review string) string {
 // hpa returns an autoscaler of a Deployment.
 func hpa(target string, minimum int) string {
 	return fmt.Sprintf(
-		`{"metadata":{"name":"scaler","namespace":"shop","uid":"known","resourceVersion":"1"},"spec":{"minReplicas":%d,"maxReplicas":9,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":%q}}}`, minimum, target)
+		`{"metadata":{"name":"scaler","namespace":"shop","uid":"known","resourceVersion":"1"},"spec":{"minReplicas":%d,"maxReplicas":9,`+
+			`"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":%q}}}`, minimum, target)
 }
 
 // spelled changes the spelling of the kind of an autoscaler's target.

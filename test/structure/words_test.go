@@ -1,4 +1,4 @@
-package engine_test
+package structure_test
 
 import (
 	"go/ast"

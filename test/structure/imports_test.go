@@ -1,5 +1,5 @@
-// Package engine_test holds the tests that speak of the whole tree: who may import whom.
-package engine_test
+// Package structure_test holds the tests that speak of the whole tree: who may import whom.
+package structure_test
 
 import (
 	"bytes"
@@ -30,7 +30,7 @@ var ioPackages = []string{"engine/watch", "engine/apply", "engine/inspect", "eng
 const world = "engine/world"
 
 // joining are the packages that join those that do I/O.
-var joining = []string{"engine/reconcile", "engine/status", "engine/template", "engine/pods",
+var joining = []string{"engine/reconcile", "engine/status", "engine/pods",
 	"engine/tuning", "engine/controller", "cmd"}
 
 type listed struct {
@@ -54,7 +54,7 @@ func list(t *testing.T) []listed {
 
 // listOnce runs go list, which takes longer than all tests of its answer together.
 var listOnce = sync.OnceValues(func() (all []listed, err error) {
-	cmd := exec.Command("go", "list", "-deps=false", "-json=ImportPath,Dir,GoFiles,Imports,TestImports,XTestImports,Deps", "../...")
+	cmd := exec.Command("go", "list", "-deps=false", "-json=ImportPath,Dir,GoFiles,Imports,TestImports,XTestImports,Deps", "../../...")
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)

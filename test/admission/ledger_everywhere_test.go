@@ -27,37 +27,51 @@ const samples = `
 ---
 {apiVersion: v1, kind: Node, metadata: {name: sample}}
 ---
-{apiVersion: v1, kind: ReplicationController, metadata: {name: sample, namespace: default}, spec: {replicas: 0, selector: {a: b}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}}
+{apiVersion: v1, kind: ReplicationController, metadata: {name: sample, namespace: default}, spec: {replicas: 0, selector: {a: b},
+	template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}}
 ---
-{apiVersion: v1, kind: PersistentVolume, metadata: {name: sample}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /tmp}}}
+{apiVersion: v1, kind: PersistentVolume, metadata: {name: sample}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce],
+	hostPath: {path: /tmp}}}
 ---
-{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: sample, namespace: default}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: sample, namespace: default}, spec: {accessModes: [ReadWriteOnce],
+	resources: {requests: {storage: 1Gi}}}}
 ---
 {apiVersion: v1, kind: ResourceQuota, metadata: {name: sample, namespace: default}, spec: {hard: {count/example.com: 1}}}
 ---
-{apiVersion: apps/v1, kind: Deployment, metadata: {name: sample, namespace: default}, spec: {replicas: 0, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}}
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: sample, namespace: default}, spec: {replicas: 0, selector: {matchLabels: {a: b}},
+	template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}}
 ---
-{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: sample, namespace: default}, spec: {replicas: 0, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}}
+{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: sample, namespace: default}, spec: {replicas: 0, selector: {matchLabels: {a: b}},
+	template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}}
 ---
-{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: sample, namespace: default}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}}
+{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: sample, namespace: default}, spec: {selector: {matchLabels: {a: b}},
+	template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}}
 ---
-{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: sample, namespace: default}, spec: {replicas: 0, serviceName: a, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}}
+{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: sample, namespace: default}, spec: {replicas: 0, serviceName: a,
+	selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}}
 ---
-{apiVersion: batch/v1, kind: Job, metadata: {name: sample, namespace: default}, spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}
+{apiVersion: batch/v1, kind: Job, metadata: {name: sample, namespace: default}, spec: {suspend: true,
+	template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}
 ---
-{apiVersion: batch/v1, kind: CronJob, metadata: {name: sample, namespace: default}, spec: {suspend: true, schedule: "0 0 * * *", jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}}}
+{apiVersion: batch/v1, kind: CronJob, metadata: {name: sample, namespace: default}, spec: {suspend: true, schedule: "0 0 * * *",
+	jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}}}
 ---
-{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: sample, namespace: default}, spec: {maxReplicas: 2, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: none}}}
+{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: sample, namespace: default}, spec: {maxReplicas: 2,
+	scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: none}}}
 ---
-{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: sample, namespace: default}, spec: {minAvailable: 0, selector: {matchLabels: {a: b}}}}
+{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: sample, namespace: default}, spec: {minAvailable: 0,
+	selector: {matchLabels: {a: b}}}}
 ---
-{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: sample, namespace: default}, spec: {defaultBackend: {service: {name: a, port: {number: 80}}}}}
+{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: sample, namespace: default}, spec: {defaultBackend: {service: {name: a,
+	port: {number: 80}}}}}
 ---
 {apiVersion: networking.k8s.io/v1, kind: ServiceCIDR, metadata: {name: sample}, spec: {cidrs: [10.99.0.0/24]}}
 ---
-{apiVersion: storage.k8s.io/v1, kind: VolumeAttachment, metadata: {name: sample}, spec: {attacher: a, nodeName: a, source: {persistentVolumeName: sample}}}
+{apiVersion: storage.k8s.io/v1, kind: VolumeAttachment, metadata: {name: sample}, spec: {attacher: a, nodeName: a,
+	source: {persistentVolumeName: sample}}}
 ---
-{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: sample, namespace: default}, spec: {devices: {requests: [{name: a, exactly: {deviceClassName: a}}]}}}
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: sample, namespace: default}, spec: {devices: {requests: [{name: a,
+	exactly: {deviceClassName: a}}]}}}
 `
 
 // No subresource of any built-in kind accepts a ledger.

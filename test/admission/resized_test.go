@@ -31,7 +31,8 @@ func (owned) Metadata(ctx context.Context, resource schema.GroupVersionResource,
 // owners, and as nothing else.
 func TestInPlaceResizeScalesOwners(t *testing.T) {
 	denying := func(actions string) string {
-		return `{metadata: {name: named}, spec: {target: {kinds: [{group: apps, kind: Deployment}], namespaces: [shop], names: [web]}, startTime: 2026-12-20T00:00:00Z, endTime: 2027-01-03T00:00:00Z, deny: [` + actions + `]}}`
+		return `{metadata: {name: named}, spec: {target: {kinds: [{group: apps, kind: Deployment}], namespaces: [shop], names: [web]}, ` +
+			`startTime: 2026-12-20T00:00:00Z, endTime: 2027-01-03T00:00:00Z, deny: [` + actions + `]}}`
 	}
 	pod := func(kind, owner, memory string) string {
 		return `{"metadata":{"name":"web-1-x","ownerReferences":[{"apiVersion":"apps/v1","kind":"` + kind + `","name":"` + owner +
