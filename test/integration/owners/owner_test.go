@@ -24,7 +24,6 @@ import (
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/scene"
 	"flyball.dev/flyball/test/integration/suite"
-	"flyball.dev/flyball/test/local"
 )
 
 // gitopsKinds are the adapters of the kinds whose objects apply other objects.
@@ -46,16 +45,16 @@ func isSuspended(obj *unstructured.Unstructured) bool {
 	return suspended
 }
 
-const inventory = `{"status":{"inventory":{"entries":[{"id":"%[1]s_web_apps_Deployment","v":"v1"},{"id":"%[1]s_db_apps_Deployment","v":"v1"},` +
-	`{"id":"%[1]s_web__Service","v":"v1"}]}}}`
+const inventory = `{"status":{"inventory":{"entries":[{"id":"%[1]s_web_apps_Deployment","v":"v1"},` +
+	`{"id":"%[1]s_db_apps_Deployment","v":"v1"},{"id":"%[1]s_web__Service","v":"v1"}]}}}`
 
 var gitopsOwners = []owner{
 	{kind: "Application", spec: `{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {namespace: %s, name: shop},
 		spec: {project: default, destination: {server: "https://kubernetes.default.svc", namespace: shop},
 		source: {repoURL: "https://git.example.com/shop.git", path: deploy},
 		syncPolicy: {automated: {prune: true, selfHeal: true}, syncOptions: [CreateNamespace=true]}}}`,
-		record: `{"status":{"resources":[{"group":"apps","version":"v1","kind":"Deployment","namespace":"%[1]s","name":"web","status":"Synced"},` +
-			`{"group":"apps","version":"v1","kind":"Deployment","namespace":"%[1]s","name":"db","status":"Synced"},` +
+		record: `{"status":{"resources":[{"group":"apps","version":"v1","kind":"Deployment","namespace":"%[1]s","name":"web",` +
+			`"status":"Synced"},{"group":"apps","version":"v1","kind":"Deployment","namespace":"%[1]s","name":"db","status":"Synced"},` +
 			`{"version":"v1","kind":"Service","namespace":"%[1]s","name":"web","status":"Synced"}]}}`,
 		held: func(obj *unstructured.Unstructured) bool {
 			_, automated, _ := unstructured.NestedMap(obj.Object, "spec", "syncPolicy", "automated")
@@ -69,7 +68,7 @@ var gitopsOwners = []owner{
 		record: inventory, status: true, held: isSuspended},
 }
 
-// The specs have an API server of their own, which serves the kinds of the GitOps tools too.
+// The kinds of the GitOps tools exist only during these specs.
 var _ = Describe("Owners of sleeping targets", Ordered, func() {
 	var (
 		lib     *harness.Env
@@ -83,16 +82,24 @@ var _ = Describe("Owners of sleeping targets", Ordered, func() {
 		Expect(lib.AwaitAdapters(scene.Ctx, used...)).To(Succeed())
 	}
 	BeforeAll(func() {
+		lib = scene.Env
 		shipped, err := adapters.All()
 		Expect(err).NotTo(HaveOccurred())
-		lib, err = harness.Up(scene.Ctx, local.Options{Level: local.LevelAPI, Log: GinkgoWriter})
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(func() { Expect(lib.Cluster.Stop()).To(Succeed()) })
 		scene.InstallCustomKinds(lib, slices.DeleteFunc(shipped, func(a v1alpha1.Adapter) bool { return !slices.Contains(gitopsKinds, a.Name) }))
-		Expect(lib.InstallAdapters(scene.Ctx, used...)).To(Succeed())
+		Expect(lib.InstallAdapters(scene.Ctx, gitopsKinds...)).To(Succeed())
 		clock = suite.NewClock(scene.Monday)
 		start()
-		DeferCleanup(func() { Expect(manager.Stop()).To(Succeed()) })
+		DeferCleanup(func() {
+			for _, name := range gitopsKinds { // while the manager runs, which releases the adapters
+				definition := &unstructured.Unstructured{}
+				definition.SetAPIVersion("apiextensions.k8s.io/v1")
+				definition.SetKind("CustomResourceDefinition")
+				definition.SetName(name)
+				suite.Remove(scene.Ctx, lib, &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: name}})
+				suite.Remove(scene.Ctx, lib, definition)
+			}
+			Expect(manager.Stop()).To(Succeed())
+		})
 	})
 
 	// make creates an owner in its own namespace, with Deployments web and db in another, and returns the owner once the manager has
