@@ -58,12 +58,12 @@ func WriteTrials(file string, table Trials) error {
 	return os.WriteFile(file, append([]byte(head), text...), 0o644)
 }
 
-// Digest returns a digest of the meaning of an adapter: comments and layout of its file do not count, nor which items of unable are pauses,
-// because only texts follow from that.
+// Digest returns a digest of the meaning of an adapter: comments and layout of its file do not count, nor paused and alreadyAsleep of
+// items of unable, because only texts and counts follow from them.
 func Digest(a *v1alpha1.Adapter) (string, error) {
 	spec := *a.Spec.DeepCopy()
 	for i := range spec.Unable {
-		spec.Unable[i].Paused = false
+		spec.Unable[i].Paused, spec.Unable[i].AlreadyAsleep = false, false
 	}
 	text, err := json.Marshal(spec)
 	if err != nil {

@@ -232,6 +232,10 @@ type Unable struct {
 	// whatever policies claim.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
+	// AlreadyAsleep says that the object has nothing to put to sleep, as one that has ended. A claim for sleep counts it as alreadyAsleep
+	// instead of unable.
+	// +optional
+	AlreadyAsleep bool `json:"alreadyAsleep,omitempty"`
 	// Optional leaves this item out where the live schema lacks one of its fields, as in another version of the kind. Without it, a missing
 	// field makes the adapter not Ready.
 	// +optional

@@ -254,7 +254,7 @@ type TargetCounts struct {
 	// Set counts targets with values of a trigger.
 	// +optional
 	Set int32 `json:"set,omitempty"`
-	// AlreadyAsleep counts targets that their owner has put to sleep: at zero or suspended. Flyball leaves them alone.
+	// AlreadyAsleep counts targets that their owner has put to sleep (at zero or suspended), or that have ended. Flyball leaves them alone.
 	AlreadyAsleep int32 `json:"alreadyAsleep"`
 	// Pending counts targets that have not been processed since a transition or an edit of the policy, and targets
 	// whose change waits for a batch, for an autoscaler to be held, or for the end of a freeze.

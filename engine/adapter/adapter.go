@@ -93,6 +93,11 @@ func (a *Adapter) Paused(obj *workload.Object) string {
 	return a.Spec.Paused(view.Original)
 }
 
+// AlreadyAsleep reports whether an object has nothing to put to sleep, by the owner's version of the object.
+func (a *Adapter) AlreadyAsleep(obj *workload.Object) bool {
+	return a.Spec.AlreadyAsleep(ledger.NewView(a.Spec, obj).Original)
+}
+
 // AmountFault returns the reason why requests, limits and utilisations of an object cannot be read and written, or "".
 func (a *Adapter) AmountFault(obj *workload.Object) string {
 	return ledger.NewView(a.Spec, obj).AmountFault()

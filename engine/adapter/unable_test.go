@@ -160,3 +160,33 @@ func TestAPauseOfTheOwnerIsReported(t *testing.T) {
 		}
 	}
 }
+
+// TestAnObjectAtRestIsAlreadyAsleep checks that an item with alreadyAsleep is no fault of a claim for sleep, and no success of another
+// size.
+func TestAnObjectAtRestIsAlreadyAsleep(t *testing.T) {
+	a := mustCompile(t, pausableYAML+`
+- when: [{path: .status.phase, op: Eq, value: Ended}]
+  because: it has ended
+  alreadyAsleep: true
+`, Keys{})
+	at := func(spec string) []byte {
+		return []byte(strings.Replace(string(object(spec)), `"spec":`, `"status":{"phase":"Ended"},"spec":`, 1))
+	}
+	for name, tc := range map[string]struct {
+		object []byte
+		plan   workload.Plan
+		want   workload.State
+	}{
+		"asleep":            {at(`{"sets":[{"name":"a","count":3}]}`), sleep(), workload.StateAlreadyAsleep},
+		"less":              {at(`{"sets":[{"name":"a","count":3}]}`), size(workload.SizeAtMost, 1), workload.StateAlreadyAsleep},
+		"paused and ended":  {at(`{"paused":true,"sets":[{"name":"a","count":3}]}`), sleep(), workload.StateAlreadyAsleep},
+		"another size":      {at(`{"sets":[{"name":"a","count":3}]}`), size(workload.SizeExactly, 5), workload.StateUnable},
+		"not ended":         {object(`{"sets":[{"name":"a","count":3}]}`), sleep(), workload.StateAsleep},
+		"paused, not ended": {object(`{"paused":true,"sets":[{"name":"a","count":3}]}`), sleep(), workload.StateUnable},
+	} {
+		got := rendered(t, a, tc.object, tc.plan)
+		if got.State != tc.want || (got.Patch == nil) != (tc.want != workload.StateAsleep) {
+			t.Errorf("%s: the state is %s, want %s (%s, patch %v)", name, got.State, tc.want, got.Message, got.Patch)
+		}
+	}
+}

@@ -81,10 +81,14 @@ func LeftTo(w World, p *Policy, k *Kind, obj *workload.Object) Control {
 }
 
 // control returns the control of an object with autoscalers, or of the scale target of an autoscaler. If the owner of the
-// scale target sleeps itself, the autoscaler sleeps too, since it would wake the scale target.
+// scale target sleeps itself, the autoscaler sleeps too, since it would wake the scale target. An object with nothing to put to
+// sleep has none.
 func (d decider) control(k *Kind, obj *workload.Object, autoscalers []workload.Ref) Control {
 	c := d.ownControl(k, obj, autoscalers)
-	if c.Exists() {
+	switch {
+	case c.Exists() && k.Adapter.AlreadyAsleep(obj):
+		return Control{}
+	case c.Exists():
 		return c
 	}
 	tk, governed := d.governed(k, obj)

@@ -432,3 +432,25 @@ rayservices.ray.io | 2 objects scale objects controlled by RayService.ray.io: pu
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
+
+// A Job that has ended is put back by nobody, so no adapter is missing for it.
+func TestEndedObjectsOfAControllerAreAlreadyAsleep(t *testing.T) {
+	for status, want := range map[string]struct {
+		state   workload.State
+		control bool
+	}{
+		`{"active":1}`: {workload.StateAwake, true},
+		`{"conditions":[{"type":"Failed","status":"True"}]}`: {workload.StateAlreadyAsleep, false},
+	} {
+		w, _, _ := shop(t, false)
+		k := worldtest.Kind(t, "jobs.batch")
+		w.kinds[k.GroupKind] = k
+		ref := w.put(k, worldtest.Project(t, k, `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"job","namespace":"shop","uid":"j",
+"resourceVersion":"3"`+controller("example.com/v1", "Shop")+`},"spec":{"suspend":false},"status":`+status+`}`))
+		w.policies = []*decide.Policy{policyOf(t, nil)}
+		v := decide.Target(w, ref, evening, nil)
+		if len(v.Opinions) != 1 || v.Result.State != want.state || v.Result.Patch != nil || v.Opinions[0].Control.Exists() != want.control {
+			t.Errorf("%s: the state is %s, patch %v, opinions %+v", status, v.Result.State, v.Result.Patch, v.Opinions)
+		}
+	}
+}

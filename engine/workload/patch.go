@@ -70,7 +70,7 @@ const (
 	StateAsleep
 	// StateFallingAsleep: Flyball has reduced the target, and its controller has not brought it to the new size yet.
 	StateFallingAsleep
-	// StateAlreadyAsleep: the owner has the target at zero or suspended; Flyball leaves it alone.
+	// StateAlreadyAsleep: the owner has the target at zero or suspended, or it has ended; Flyball leaves it alone.
 	StateAlreadyAsleep
 	// StateOverridden: a different writer changed the target while asleep, and Flyball accepts the change.
 	StateOverridden

@@ -136,8 +136,6 @@ func (e *Explanation) stateText(v *decide.Verdict) string {
 		return "asleep"
 	case workload.StateFallingAsleep:
 		return fmt.Sprintf("falling asleep since %s (%s)", e.when(v.Falling.Since), v.Falling.Why)
-	case workload.StateAlreadyAsleep:
-		return "at rest by its owner's own will, and left alone"
 	case workload.StateOverridden:
 		return "changed by another writer: the value stays until the next transition"
 	case workload.StateSet:
@@ -145,6 +143,8 @@ func (e *Explanation) stateText(v *decide.Verdict) string {
 			return "held"
 		}
 		return "set"
+	case workload.StateAlreadyAsleep:
+		return "left alone (" + v.Result.Message + ")"
 	case workload.StateUnable:
 		if v.Plan.Hold != nil {
 			return "as its owner has it, " + unheldText

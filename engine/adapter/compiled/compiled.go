@@ -132,6 +132,7 @@ type unable struct {
 	claims  []v1alpha1.UnableClaim // empty: all
 	because string
 	paused  bool // the object's controller does not act
+	asleep  bool // the object has nothing to put to sleep
 }
 
 // Unable returns the reason why a claim does not change an object, or "". read returns the values of the object without
@@ -154,6 +155,11 @@ func (a *Spec) Paused(read func(*projection.Slot) string) string {
 		}
 	}
 	return ""
+}
+
+// AlreadyAsleep reports whether an object has nothing to put to sleep. read is as in Unable.
+func (a *Spec) AlreadyAsleep(read func(*projection.Slot) string) bool {
+	return slices.ContainsFunc(a.unable, func(u unable) bool { return u.asleep && u.when.Hold(read) })
 }
 
 // Write is a field to set; an empty value removes it.

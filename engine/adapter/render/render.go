@@ -196,6 +196,8 @@ func (v renderer) slotRestartsPods(s *projection.Slot) bool {
 func (v renderer) stateAfter(w *wants, decisions []ledger.Decision, plan workload.Plan) workload.State {
 	overridden := slices.ContainsFunc(decisions, func(d ledger.Decision) bool { return d.Overridden })
 	switch {
+	case w.asksSize && !w.canSize && plan.Asleep() && v.Spec.AlreadyAsleep(v.Original):
+		return workload.StateAlreadyAsleep
 	case w.asksSize && !w.canSize:
 		return workload.StateUnable
 	case !w.asksSize && w.asksOther && !w.canOther:

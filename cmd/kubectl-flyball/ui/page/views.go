@@ -242,7 +242,7 @@ func (t targetBody) Headline() string {
 	case now == nil:
 		return "No policy changes it"
 	case state == "already_asleep":
-		return "At rest by its owner's own will"
+		return "Already at rest, and left alone"
 	case state == "overridden":
 		return "Changed by another writer until the next transition"
 	case state == "unable":
