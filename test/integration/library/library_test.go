@@ -324,13 +324,25 @@ func (c *libraryCase) checkAsleep() {
 	}
 	change, err := jsonpatch.CreateMergePatch(c.given, c.asleep)
 	Expect(err).NotTo(HaveOccurred(), c.name)
-	before, err := c.before.MarshalJSON()
-	Expect(err).NotTo(HaveOccurred(), c.name)
-	text, err := jsonpatch.MergePatch(before, change)
-	Expect(err).NotTo(HaveOccurred(), c.name)
-	want := &unstructured.Unstructured{}
-	Expect(want.UnmarshalJSON(text)).To(Succeed(), c.name)
-	Eventually(func(g Gomega) map[string]any { return apartFromLedger(c.now(g)) }).Should(Equal(apartFromLedger(want)), c.name)
+	Eventually(func(g Gomega) {
+		now := c.now(g)
+		g.Expect(apartFromLedger(changed(g, now, change))).To(Equal(apartFromLedger(now)), "the changes of the test data")
+		want := changed(g, c.before, change)
+		want.SetResourceVersion(now.GetResourceVersion())
+		g.Expect(c.lib.Client.Update(scene.Ctx, want, client.DryRunAll)).To(Succeed()) // the API server completes what was written
+		g.Expect(apartFromLedger(now)).To(Equal(apartFromLedger(want)), "nothing else has changed")
+	}).Should(Succeed(), c.name)
+}
+
+// changed returns an object after a merge patch.
+func changed(g Gomega, obj *unstructured.Unstructured, patch []byte) *unstructured.Unstructured {
+	text, err := obj.MarshalJSON()
+	g.Expect(err).NotTo(HaveOccurred())
+	text, err = jsonpatch.MergePatch(text, patch)
+	g.Expect(err).NotTo(HaveOccurred())
+	after := &unstructured.Unstructured{}
+	g.Expect(after.UnmarshalJSON(text)).To(Succeed())
+	return after
 }
 
 // checkAwake waits until the object is exactly as before.
