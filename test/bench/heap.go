@@ -8,14 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/cmd/flyball-manager/app"
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -57,42 +55,36 @@ func heapOf(ctx context.Context, name string, n int, object func(i int) policy.O
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	source := &source{kind: name, n: n, object: object, decode: serializer.NewCodecFactory(app.Scheme()).UniversalDeserializer(),
-		mapper: meta.NewDefaultRESTMapper(nil)}
-	source.mapper.Add(v1alpha1.GroupVersion.WithKind(name), meta.RESTScopeNamespace)
-	cache, arrived := app.NewCache(source, status.NewListings()), make([]policy.Object, 0, n)
-	informer, err := cache.GetInformer(ctx, kind.New())
-	if err != nil {
+	options := app.CacheOptions(status.NewListings())
+	source := &source{kind: name, n: n, object: object, decode: serializer.NewCodecFactory(app.Scheme()).UniversalDeserializer()}
+	informer := options.NewInformer(source.listerWatcher(), kind.New(), 0,
+		toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
+	if err := informer.SetTransform(options.DefaultTransform); err != nil {
 		return 0, fmt.Errorf("set up the informer: %w", err)
-	}
-	if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(o any) { arrived = append(arrived, o.(policy.Object)) }}); err != nil {
-		return 0, fmt.Errorf("register with the informer: %w", err)
 	}
 	w := world.New(world.Scope("flyball-system", nil))
 	before := alive()
-	ended := make(chan error, 1)
-	go func() { ended <- cache.Start(ctx) }()
-	if !cache.WaitForCacheSync(ctx) {
+	ended := make(chan struct{})
+	go func() { defer close(ended); informer.RunWithContext(ctx) }()
+	if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		return 0, fmt.Errorf("wait for the informer: %w", context.Cause(ctx))
 	}
-	if err := takeOver(w, kind, arrived, n); err != nil {
+	if err := takeOver(w, kind, informer.GetStore(), n); err != nil {
 		return 0, err
 	}
-	clear(arrived)
 	after := alive()
-	runtime.KeepAlive(arrived)
-	runtime.KeepAlive(cache)
+	runtime.KeepAlive(informer)
 	runtime.KeepAlive(w)
 	stop()
-	return float64(after-before) / float64(n), <-ended
+	<-ended
+	return float64(after-before) / float64(n), nil
 }
 
-// takeOver adds all policies to the world and checks that each compiled.
-func takeOver(w *world.World, kind policy.Row, policies []policy.Object, n int) error {
+// takeOver adds all policies of a store to the world and checks that each compiled.
+func takeOver(w *world.World, kind policy.Row, store toolscache.Store, n int) error {
 	change := w.Update(func(tx *world.Tx) {
-		for _, p := range policies {
-			tx.SetPolicy(kind, p)
+		for _, obj := range store.List() {
+			tx.SetPolicy(kind, obj.(policy.Object))
 		}
 	})
 	if len(change.Policies) != n {
@@ -117,27 +109,23 @@ func alive() uint64 {
 
 // source serves n policies as an API server does: a list in JSON, with managed fields, and a watch without events.
 type source struct {
-	client.WithWatch // nil
-	kind             string
-	n                int
-	object           func(i int) policy.Object
-	decode           k8sruntime.Decoder
-	mapper           *meta.DefaultRESTMapper
+	kind   string
+	n      int
+	object func(i int) policy.Object
+	decode k8sruntime.Decoder
 }
 
-// Scheme implements client.Client.
-func (s *source) Scheme() *k8sruntime.Scheme { return app.Scheme() }
-
-// RESTMapper implements client.Client.
-func (s *source) RESTMapper() meta.RESTMapper { return s.mapper }
-
-// Watch implements client.WithWatch.
-func (s *source) Watch(context.Context, client.ObjectList, ...client.ListOption) (watch.Interface, error) {
-	return watch.NewFake(), nil
+func (s *source) listerWatcher() toolscache.ListerWatcher {
+	return &toolscache.ListWatch{
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (k8sruntime.Object, error) { return s.list() },
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+			return watch.NewFake(), nil
+		},
+	}
 }
 
-// List decodes the list from JSON, as a client does.
-func (s *source) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+// list decodes the list from JSON, as a client does.
+func (s *source) list() (k8sruntime.Object, error) {
 	items := make([]policy.Object, s.n)
 	for i := range items {
 		items[i] = s.object(i)
@@ -146,12 +134,13 @@ func (s *source) List(_ context.Context, list client.ObjectList, _ ...client.Lis
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": s.kind + "List", "metadata": map[string]any{"resourceVersion": "1"}, "items": items,
 	})
 	if err != nil {
-		return fmt.Errorf("encode %d of %s: %w", s.n, s.kind, err)
+		return nil, fmt.Errorf("encode %d of %s: %w", s.n, s.kind, err)
 	}
-	if _, _, err := s.decode.Decode(raw, nil, list); err != nil {
-		return fmt.Errorf("decode %d of %s: %w", s.n, s.kind, err)
+	list, _, err := s.decode.Decode(raw, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("decode %d of %s: %w", s.n, s.kind, err)
 	}
-	return nil
+	return list, nil
 }
 
 // stored returns the metadata of an object as written by kubectl apply and the manager.
@@ -162,12 +151,9 @@ func stored(i int, kind string, finalizers ...string) (metav1.TypeMeta, metav1.O
 			APIVersion: v1alpha1.GroupVersion.String(),
 			Time:       &at, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(body), Subresource: subresource}
 	}
-	spec := `{"f:metadata":{"f:annotations":{".":{},"f:kubectl.kubernetes.io/last-applied-configuration":{}},` +
-		`"f:labels":{".":{},"f:app.kubernetes.io/managed-by":{},"f:team":{}}},` +
-		`"f:spec":{".":{},"f:deny":{},"f:enforcement":{},"f:message":{".":{},"f:contact":{},"f:docsURL":{},"f:reason":{}},` +
-		`"f:target":{".":{},"f:kinds":{},"f:namespaceSelector":{}},"f:timeZone":{}}}`
-	status := `{"f:status":{".":{},"f:active":{},"f:conditions":{".":{},"k:{\"type\":\"Ready\"}":{".":{},` +
-		`"f:lastTransitionTime":{},"f:message":{},"f:observedGeneration":{},` +
+	spec := `{"f:metadata":{"f:annotations":{".":{},"f:kubectl.kubernetes.io/last-applied-configuration":{}},"f:labels":{".":{},"f:app.kubernetes.io/managed-by":{},"f:team":{}}},` +
+		`"f:spec":{".":{},"f:deny":{},"f:enforcement":{},"f:message":{".":{},"f:contact":{},"f:docsURL":{},"f:reason":{}},"f:target":{".":{},"f:kinds":{},"f:namespaceSelector":{}},"f:timeZone":{}}}`
+	status := `{"f:status":{".":{},"f:active":{},"f:conditions":{".":{},"k:{\"type\":\"Ready\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:observedGeneration":{},` +
 		`"f:reason":{},"f:status":{},"f:type":{}}},"f:nextTransitionTime":{},"f:observedGeneration":{},"f:state":{}}}`
 	return metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind}, metav1.ObjectMeta{
 		Name: fmt.Sprintf("policy-%d", i), UID: types.UID(fmt.Sprintf("8a9b2c1e-0000-4000-8000-%012d", i)), ResourceVersion: fmt.Sprint(4711 + i),
