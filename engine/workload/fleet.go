@@ -162,13 +162,13 @@ type Fleet struct {
 // IsForeign reports whether a different writer has set the cost of a pod.
 func (f *Fleet) IsForeign(p *Pod) bool { return p.Writer != "" && p.Writer != f.Own }
 
-// Change is a cost to set on a pod.
+// CostChange is a cost to set on a pod.
 type CostChange struct {
 	Pod  *Pod
 	Cost int32
 }
 
-// Plan has the changes of a fleet.
+// CostPlan has the changes of a fleet.
 type CostPlan struct {
 	// Changes has the pods to be deleted first at the beginning.
 	Changes []CostChange
@@ -198,13 +198,13 @@ func ParseCost(text string) int32 {
 	return int32(n)
 }
 
-// Class is the rank of a pod before its cost counts: the ReplicaSet controller deletes pods of a lower class first.
+// PodClass is the rank of a pod before its cost counts: the ReplicaSet controller deletes pods of a lower class first.
 type PodClass uint8
 
-// ClassReady is the class of ready running pods, the highest.
+// PodClassReady is the class of ready running pods, the highest.
 const PodClassReady PodClass = 7
 
-// ClassOf returns the present class of a pod.
+// PodClassOf returns the present class of a pod.
 func PodClassOf(p *Pod) PodClass {
 	if !p.Assigned {
 		return 0

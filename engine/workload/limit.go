@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// Fit returns the request and the limit of a container with a tuned request, from the owner's request and limit. A
+// FitLimit returns the request and the limit of a container with a tuned request, from the owner's request and limit. A
 // limit of zero means no limit. If limits stay, the request is never above the limit.
 func FitLimit(rule LimitRule, request, ownRequest, ownLimit int64) (fits, limit int64) {
 	switch {
