@@ -11,7 +11,7 @@ import (
 // with the lower cost first.
 const CostAnnotation = "controller.kubernetes.io/pod-deletion-cost"
 
-// Phase is the phase of a pod in the order in which the ReplicaSet controller deletes.
+// PodPhase is the phase of a pod in the order in which the ReplicaSet controller deletes.
 type PodPhase uint8
 
 // Phases of pods that a controller counts. A finished pod is no member of a Fleet.
