@@ -9,7 +9,6 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter/compiled"
 	"flyball.dev/flyball/engine/adapter/ledger"
-	"flyball.dev/flyball/engine/adapter/render"
 	"flyball.dev/flyball/engine/path/rawjson"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -20,17 +19,8 @@ type Keys = compiled.Keys
 // Use is one path that an adapter uses, for checks against a schema.
 type Use = compiled.Use
 
-// Result is the effect of a plan on an object.
-type Result = render.Result
-
-// Edit is a field that a patch writes.
-type Edit = render.Edit
-
 // Saving is the saving of a policy on an object.
 type Saving = ledger.Saving
-
-// ErrLedger is wrapped by Render's error for an object with an unreadable ledger. Such an object is never written.
-var ErrLedger = render.ErrLedger
 
 // Adapter is a compiled adapter, with the operations on objects. It is immutable and safe for concurrent use. Adapters with
 // the same ProjectionID can read each other's projected objects. An Adapter with a different ProjectionID cannot read them.
@@ -60,19 +50,6 @@ func Without(from v1alpha1.AdapterSpec, items []string) v1alpha1.AdapterSpec {
 // Governed.
 func (a *Adapter) Observe(obj *workload.Object) workload.Observed {
 	return ledger.NewView(a.Spec, obj).Observe()
-}
-
-// Render returns the writes that bring an object to a plan. It writes each field together with the ledger, in at most
-// one patch (and one to /scale after it), and none at all if nothing changes. An object with a broken ledger (ErrLedger),
-// an object of a different projection, and a plan that does not fit are errors.
-func (a *Adapter) Render(obj *workload.Object, plan workload.Plan) (Result, error) {
-	return render.Render(a.Spec, obj, plan)
-}
-
-// Bounds returns the bounds of an object after a plan is carried out; nil for a missing bound or no limit. An object of a
-// different projection and a plan that does not fit are errors.
-func (a *Adapter) Bounds(obj *workload.Object, plan workload.Plan) (workload.Bounds, error) {
-	return render.Bounds(a.Spec, obj, plan)
 }
 
 // Savings returns the policies that leave an object with other counts than its owner wants. A count set once belongs to the

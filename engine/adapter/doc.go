@@ -5,13 +5,12 @@
 // a different writer changed it meanwhile; that an object with an unreadable ledger is never written; and that a value
 // of an unexpected type makes a facet unavailable and is never guessed. It is pure: no client, no clock.
 //
-// Other packages use this one. The packages below have one job each, and import only packages above them in this list:
+// Other packages use this one. The packages below have one job each, and import only packages above
+// them in this list:
 //
-//	changes     the actions of an edit, by a tree of rules for paths
 //	projection  the small Object of a raw object: fields, list elements, authors of fields
-//	spec        the compiled AdapterSpec: its parts, its predicates and numbers
+//	compiled    the compiled AdapterSpec: its parts, predicates and numbers, and the actions of an edit
 //	ledger      Flyball's changes and the owner's values of an object, and the decision about each field
-//	render      the fields that a plan claims, and the patch
 //
 // Decisions (docs/decisions): 0008, 0018, 0021, 0029, 0030, 0041.
 package adapter

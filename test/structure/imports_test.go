@@ -295,11 +295,9 @@ func TestMigrationReadsJSONOnly(t *testing.T) {
 	}
 }
 
-// TestAdapterImportsGoOneWay checks projection <- compiled <- ledger <- render <- adapter, and that other
-// packages use the
-// last only.
+// TestAdapterImportsGoOneWay checks projection <- compiled <- ledger <- adapter, and that other packages use the last only.
 func TestAdapterImportsGoOneWay(t *testing.T) {
-	layers := map[string]int{"/projection": 1, "/compiled": 2, "/ledger": 3, "/render": 4, "": 5}
+	layers := map[string]int{"/projection": 1, "/compiled": 2, "/ledger": 3, "": 4}
 	const door = module + "engine/adapter"
 	seen := 0
 	for _, l := range list(t) {

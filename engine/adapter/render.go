@@ -1,5 +1,4 @@
-// Package render turns a merged plan into at most one patch of an object, together with the ledger.
-package render
+package adapter
 
 import (
 	"errors"
@@ -73,7 +72,7 @@ type renderer struct{ *ledger.View }
 // Render returns the writes that bring an object to a plan. It writes each field together with the ledger, in at most
 // one patch (and one to /scale after it), and none at all if nothing changes. An object with a broken ledger (ErrLedger),
 // an object of a different projection, and a plan that does not fit are errors.
-func Render(a *compiled.Spec, obj *workload.Object, plan workload.Plan) (Result, error) {
+func (a *Adapter) Render(obj *workload.Object, plan workload.Plan) (Result, error) {
 	result := Result{Impact: v1alpha1.ImpactNone}
 	if obj.LedgerError != "" {
 		return result, fmt.Errorf("render %s: annotation %s: %w: %s", a.RefOf(obj), v1alpha1.AnnotationLedger, ErrLedger, obj.LedgerError)
@@ -89,7 +88,7 @@ func Render(a *compiled.Spec, obj *workload.Object, plan workload.Plan) (Result,
 		result.Message = result.Failure
 		return result, nil
 	}
-	v := renderer{ledger.NewView(a, obj)}
+	v := renderer{ledger.NewView(a.Spec, obj)}
 	if !v.Complete() {
 		return result, fmt.Errorf("render %s: the object was not projected by this version of adapter %s", a.RefOf(obj), a.Name())
 	}
@@ -295,9 +294,9 @@ func (v renderer) actionsOf(d *ledger.Decision) workload.Change {
 
 // Bounds returns the bounds of an object after a plan is carried out; nil for a missing bound or no limit. An object of a
 // different projection and a plan that does not fit are errors.
-func Bounds(a *compiled.Spec, obj *workload.Object, plan workload.Plan) (workload.Bounds, error) {
+func (a *Adapter) Bounds(obj *workload.Object, plan workload.Plan) (workload.Bounds, error) {
 	var b workload.Bounds
-	v := renderer{ledger.NewView(a, obj)}
+	v := renderer{ledger.NewView(a.Spec, obj)}
 	if !v.Complete() {
 		return b, fmt.Errorf("read the bounds of %s: the object was not projected by this version of adapter %s", a.RefOf(obj), a.Name())
 	}
