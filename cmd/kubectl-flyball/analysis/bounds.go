@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/timeline"
 )
 
@@ -103,7 +103,7 @@ func step(n int) int {
 }
 
 // Compared are the outcomes of an autoscaler with the owner's bounds, and with bounds by hour.
-type Compared struct{ Own, Proposed simulation.Outcome }
+type Compared struct{ Own, Proposed tune.Outcome }
 
 // TryBounds replays the days of a part through the autoscaler's rules, with the owner's bounds and with bounds by hour.
 func (h History) TryBounds(all []Bounds, p Part, pods Pods, least, most int) (Compared, error) {
@@ -120,9 +120,9 @@ func (h History) TryBounds(all []Bounds, p Part, pods Pods, least, most int) (Co
 		}
 		windows = append(windows, window{timeline: t, until: p.From})
 	}
-	own := simulation.Setting{Request: pods.Request, Target: pods.Target, Min: least, Max: most}
+	own := tune.PodSetting{Request: pods.Request, Target: pods.Target, Min: least, Max: most}
 	var c Compared
-	var before, after *simulation.Cluster
+	var before, after *tune.Cluster
 	for minute, local := range p.minutes {
 		now := own
 		for i := range windows {
@@ -137,15 +137,15 @@ func (h History) TryBounds(all []Bounds, p Part, pods Pods, least, most int) (Co
 		}
 		demand := float64(h.at(minute))
 		if before == nil {
-			begin := func(s simulation.Setting) *simulation.Cluster {
-				return simulation.NewCluster(simulation.Default(), min(max(pods.serve(max(demand, 0)), s.Min), s.Max))
+			begin := func(s tune.PodSetting) *tune.Cluster {
+				return tune.NewCluster(tune.Default(), min(max(pods.serve(max(demand, 0)), s.Min), s.Max))
 			}
 			before, after = begin(own), begin(now)
 		}
 		if demand >= 0 {
 			demand *= 1000
 		}
-		for range int(time.Minute / simulation.Step) {
+		for range int(time.Minute / tune.ReplayStep) {
 			before.Next(own, demand, &c.Own)
 			after.Next(now, demand, &c.Proposed)
 		}

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
 
 var pods = Pods{Request: 1000, Target: 70, Least: 2, Headroom: 1.5}
@@ -108,7 +108,7 @@ func TestMaximaServeTheObservedLoad(t *testing.T) {
 			}
 		}
 		same := []Bounds{{"all", v1alpha1.Window{From: "00:00", To: "24:00"}, 3, 9}}
-		if c, err := h.TryBounds(same, judge, p, 3, 9); err != nil || c.Own != c.Proposed || c.Own == (simulation.Outcome{}) {
+		if c, err := h.TryBounds(same, judge, p, 3, 9); err != nil || c.Own != c.Proposed || c.Own == (tune.Outcome{}) {
 			t.Fatalf("the same bounds come to %+v: %v", c, err)
 		}
 	})

@@ -12,7 +12,6 @@ import (
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
@@ -30,7 +29,7 @@ type ReplayInput struct {
 	// be chosen.
 	Autoscaler *policy.SeenAutoscaler
 	// Bounds has the maximum of replicas for a workload without an autoscaler.
-	Bounds simulation.Bounds
+	Bounds tune.Bounds
 	// Samples are the samples of the history, in ascending order of time.
 	Samples []workload.Sample
 	// At is the instant for which the numbers are wanted. Later samples are ignored.

@@ -12,7 +12,6 @@ import (
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise"
 	"flyball.dev/flyball/engine/policy/tortoise/mercari"
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -37,7 +36,7 @@ func recorded(t *testing.T, profile string, d time.Duration) ReplayInput {
 		Policy: tunerOf(t, profile), Requests: map[string]tune.Requests{"app": {CPU: 1000, Memory: 1 << 30}, "proxy": {CPU: 100}}, Scaled: "app",
 		Autoscaler: &policy.SeenAutoscaler{Bounds: workload.Bounds{Min: &low, Max: &top},
 			Utilisation: []workload.Utilisation{{Container: "app", Resource: workload.CPU, Percent: 70}}},
-		Bounds: simulation.Bounds{Min: 3, Max: 100, PreferredMax: 30}, At: firstMonday.Add(d),
+		Bounds: tune.Bounds{Min: 3, Max: 100, PreferredMax: 30}, At: firstMonday.Add(d),
 	}
 	for at := firstMonday; !at.After(in.At); at = at.Add(time.Minute) {
 		demand := 2500 - 1500*math.Cos(2*math.Pi*at.Sub(firstMonday).Hours()/24)

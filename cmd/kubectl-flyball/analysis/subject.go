@@ -10,7 +10,6 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/policy"
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -153,7 +152,7 @@ func (s *Subject) Target() *workload.Utilisation {
 
 // AutoscalerWith returns the workload's autoscaler, or an autoscaler as Flyball would create it. It returns nil if the
 // workload has no replicas.
-func (s *Subject) AutoscalerWith(b simulation.Bounds) *policy.SeenAutoscaler {
+func (s *Subject) AutoscalerWith(b tune.Bounds) *policy.SeenAutoscaler {
 	if s.Autoscaler != nil || !s.Scalable {
 		return s.Autoscaler
 	}

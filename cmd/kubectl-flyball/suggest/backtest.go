@@ -9,7 +9,7 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/analysis"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -77,11 +77,11 @@ func backTest(s *analysis.Subject, samples []workload.Sample, from, to time.Time
 	if !ok || b.Max == nil {
 		return nil
 	}
-	own := simulation.Setting{Request: s.Requests[s.Scaled].CPU, Target: int(s.Target().Percent), Min: 1, Max: int(min(*b.Max, math.MaxInt32))}
+	own := tune.PodSetting{Request: s.Requests[s.Scaled].CPU, Target: int(s.Target().Percent), Min: 1, Max: int(min(*b.Max, math.MaxInt32))}
 	if b.Min != nil {
 		own.Min = int(*b.Min)
 	}
-	advised := simulation.Setting{Request: own.Request, Target: int(then.Utilisation.Recommended), Min: int(then.Min.Recommended),
+	advised := tune.PodSetting{Request: own.Request, Target: int(then.Utilisation.Recommended), Min: int(then.Min.Recommended),
 		Max: int(then.Max.Recommended)}
 	for _, c := range then.Containers {
 		if c.Scaled {
@@ -102,7 +102,7 @@ func backTest(s *analysis.Subject, samples []workload.Sample, from, to time.Time
 }
 
 // loadOf returns the demand of a container in the time between from and to, or false if the demand is unknown.
-func loadOf(samples []workload.Sample, container string, from, to time.Time) (load simulation.Load, ok bool) {
+func loadOf(samples []workload.Sample, container string, from, to time.Time) (load tune.Load, ok bool) {
 	var all []analysis.Reading
 	for _, s := range samples {
 		if s.Container == container && s.Replicas > 0 && s.CPU >= 0 && !s.At.Before(from) && !s.At.After(to) {
@@ -119,10 +119,10 @@ func loadOf(samples []workload.Sample, container string, from, to time.Time) (lo
 }
 
 // play simulates a setting on a load. The minima are the minima by hour, if the minimum varies.
-func play(load simulation.Load, s simulation.Setting, minima []int) Played {
-	o := simulation.Play(load, simulation.Default(), s, minima)
+func play(load tune.Load, s tune.PodSetting, minima []int) Played {
+	o := tune.Play(load, tune.Default(), s, minima)
 	const week = 7 * 24 * time.Hour
-	weeks := max(float64(o.Steps)*simulation.Step.Hours()/week.Hours(), 1e-9)
+	weeks := max(float64(o.Steps)*tune.ReplayStep.Hours()/week.Hours(), 1e-9)
 	p := Played{Request: cpuText(s.Request), Utilisation: s.Target, Min: s.Min, Max: s.Max,
 		Cores: tenths(o.Pods() * float64(s.Request) / 1000), ViolationMinutes: tenths(o.Minutes() / weeks)}
 	if len(minima) > 0 {
@@ -138,7 +138,7 @@ func tenths(v float64) float64 { return math.Round(v*10) / 10 }
 // bestFixed returns the outcome of the cheapest constant setting with at most the given violations, or else of the
 // setting with the fewest violations. It tries pods of the present size and smaller pods, always with the present
 // capacity at the maximum.
-func bestFixed(load simulation.Load, own simulation.Setting, violations float64) Played {
+func bestFixed(load tune.Load, own tune.PodSetting, violations float64) Played {
 	requests := []int64{own.Request}
 	for _, r := range []int64{500, 250} {
 		if r < own.Request {
@@ -148,7 +148,7 @@ func bestFixed(load simulation.Load, own simulation.Setting, violations float64)
 	var best *Played
 	for _, request := range requests {
 		for target := 50; target <= 90; target += 5 {
-			s := simulation.Setting{Request: request, Target: target, Min: own.Min,
+			s := tune.PodSetting{Request: request, Target: target, Min: own.Min,
 				Max: int(min((int64(own.Max)*own.Request+request-1)/request, math.MaxInt32))}
 			p := play(load, s, nil)
 			if best == nil || betterFixed(p, *best, violations) {

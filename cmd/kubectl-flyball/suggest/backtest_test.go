@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -47,12 +47,12 @@ func TestWhereAHistoryIsParted(t *testing.T) {
 // setting has at least the present capacity at the maximum.
 func TestTheBestFixedSetting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		load := simulation.Load{Demand: make([]float32, 24*60)}
+		load := tune.Load{Demand: make([]float32, 24*60)}
 		top := rapid.Float64Range(100, 9000).Draw(t, "top")
 		for i := range load.Demand {
 			load.Demand[i] = float32(top * (1.1 - math.Cos(2*math.Pi*float64(i)/(24*60))) / 2)
 		}
-		own := simulation.Setting{Request: int64(rapid.SampledFrom([]int{200, 400, 1000}).Draw(t, "request")), Target: 70,
+		own := tune.PodSetting{Request: int64(rapid.SampledFrom([]int{200, 400, 1000}).Draw(t, "request")), Target: 70,
 			Min: rapid.IntRange(1, 4).Draw(t, "min"), Max: rapid.IntRange(4, 20).Draw(t, "max")}
 		allowed := rapid.SampledFrom([]float64{0, 10, 500, 5000}).Draw(t, "allowed")
 		best := bestFixed(load, own, allowed)
@@ -61,7 +61,7 @@ func TestTheBestFixedSetting(t *testing.T) {
 				continue
 			}
 			for target := 50; target <= 90; target += 5 {
-				s := simulation.Setting{Request: request, Target: target, Min: own.Min,
+				s := tune.PodSetting{Request: request, Target: target, Min: own.Min,
 					Max: int(math.Ceil(float64(own.Max) * float64(own.Request) / float64(request)))}
 				p := play(load, s, nil)
 				beyond := func(p Played) float64 { return math.Max(p.ViolationMinutes-allowed, 0) }

@@ -21,7 +21,7 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/tortoise/mercari"
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -32,7 +32,7 @@ var errTooLittle = errors.New("too little was seen to recommend anything")
 type question struct {
 	history            analysis.HistoryFlags
 	profile, container string
-	bounds             simulation.Bounds
+	bounds             tune.Bounds
 	// given reports whether a flag was given.
 	given func(flag string) bool
 
@@ -58,8 +58,8 @@ type RequestsOptions struct {
 
 // profiles returns the known profiles, sorted by their caution.
 func profiles() []string {
-	all := slices.SortedFunc(maps.Keys(simulation.Profiles), func(a, b string) int {
-		return cmp.Compare(simulation.Profiles[a].Violation, simulation.Profiles[b].Violation)
+	all := slices.SortedFunc(maps.Keys(tune.Profiles), func(a, b string) int {
+		return cmp.Compare(tune.Profiles[a].Violation, tune.Profiles[b].Violation)
 	})
 	return append(all, mercari.Profile)
 }

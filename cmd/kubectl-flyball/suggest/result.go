@@ -8,7 +8,7 @@ import (
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/analysis"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -27,7 +27,7 @@ func RequestsOf(ctx context.Context, w *source.World, target source.Target, from
 	zone *time.Location) (*Result, error) {
 	r := &Result{}
 	q := &question{history: from, profile: defaultProfile, given: func(string) bool { return false },
-		bounds: simulation.Bounds{Min: defaultMin, Max: defaultMax, PreferredMax: defaultPreferredMax},
+		bounds: tune.Bounds{Min: defaultMin, Max: defaultMax, PreferredMax: defaultPreferredMax},
 		now:    func() time.Time { return now }, zone: zone, in: strings.NewReader(""),
 		note:     func(text string) { r.Notes = append(r.Notes, text) },
 		progress: func() (func(string), func()) { return func(string) {}, func() {} }}

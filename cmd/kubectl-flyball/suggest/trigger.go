@@ -12,7 +12,7 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/policy/trigger"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -158,7 +158,7 @@ type Outcome struct {
 	ViolationMinutes float64 `json:"violationMinutes"`
 }
 
-func outcomeOf(o simulation.Outcome, request int64) Outcome {
+func outcomeOf(o tune.Outcome, request int64) Outcome {
 	return Outcome{round(o.Pods() * float64(request) / 1000), round(o.Minutes())}
 }
 

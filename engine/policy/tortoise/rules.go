@@ -14,7 +14,6 @@ import (
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/times"
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/timeline"
 	"flyball.dev/flyball/engine/workload"
@@ -33,7 +32,7 @@ const (
 // rules are compiled rules, with all defaults.
 type rules struct {
 	mode    v1alpha1.TortoiseMode
-	profile simulation.Profile
+	profile tune.Profile
 	// formulas is true for the profile Tortoise.
 	formulas bool
 	guard    tune.Guard
@@ -94,7 +93,7 @@ func compileRules(in v1alpha1.TortoiseRules, at *field.Path) (rules, field.Error
 	if out.formulas {
 		name = v1alpha1.ProfileBalanced // the formulas do not use its numbers
 	}
-	profile, ok := simulation.Profiles[string(name)]
+	profile, ok := tune.Profiles[string(name)]
 	if !ok {
 		errs = append(errs, field.NotSupported(at.Child("profile"), name,
 			[]v1alpha1.TortoiseProfile{v1alpha1.ProfileLean, v1alpha1.ProfileBalanced, v1alpha1.ProfileSafe, v1alpha1.ProfileTortoise}))

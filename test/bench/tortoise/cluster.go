@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
 
 // pod is one pod. Its CPU requests are in milli-CPU, and its memory request is in MiB.
@@ -31,7 +31,7 @@ type cluster struct {
 	pods     []pod
 	replicas int
 	scaled   bool // true if an autoscaler sets the replicas
-	scaler   simulation.Scaler
+	scaler   tune.Scaler
 	// recent has the samples of the last ticks, because metrics are late. The sample of tick t is at index t modulo the
 	// length.
 	recent [4]sample
@@ -155,14 +155,14 @@ func (c *cluster) step() {
 
 // scale lets the autoscaler sync. The autoscaler sees late metrics, but the present pods.
 func (c *cluster) scale() {
-	r := simulation.Reading{}
+	r := tune.Reading{}
 	if s := c.look(); s != nil {
-		r = simulation.Reading{OK: s.ready > 0, Usage: s.app, Request: c.requested(), Ready: s.ready}
+		r = tune.Reading{OK: s.ready > 0, Usage: s.app, Request: c.requested(), Ready: s.ready}
 	}
-	to := simulation.Setting{Min: c.set.minimum, Max: c.set.maximum, Target: c.set.target}
-	for i := range tick / simulation.SyncPeriod {
+	to := tune.PodSetting{Min: c.set.minimum, Max: c.set.maximum, Target: c.set.target}
+	for i := range tick / tune.SyncPeriod {
 		r.Unready = max(c.replicas-r.Ready, 0)
-		c.replicas = c.scaler.Sync(time.Duration(c.t)*tick+i*simulation.SyncPeriod, c.replicas, to, r)
+		c.replicas = c.scaler.Sync(time.Duration(c.t)*tick+i*tune.SyncPeriod, c.replicas, to, r)
 	}
 }
 

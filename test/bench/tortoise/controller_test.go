@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/local"
 )
@@ -53,7 +53,7 @@ const (
 )
 
 // theirs is the setting of the autoscaler in the cluster. A pod requests one core.
-var theirs = simulation.Setting{Min: 3, Max: 20, Target: 70}
+var theirs = tune.PodSetting{Min: 3, Max: 20, Target: 70}
 
 // series covers each rule of the emulator. The pods share the demand, so each answer changes the situation at the next
 // sync.
@@ -87,7 +87,7 @@ var series = []recorded{
 type looked struct {
 	at       time.Duration
 	replicas int
-	reading  simulation.Reading
+	reading  tune.Reading
 }
 
 // stand is one workload with an autoscaler, and the series of demands that is played to it.
@@ -252,7 +252,7 @@ func (s *stand) look(ctx context.Context, began time.Time) (*podMetricsList, err
 	}
 	ready := len(pods) - now.held
 	found := looked{at: time.Since(began), replicas: len(pods),
-		reading: simulation.Reading{OK: now.demand >= 0, Request: 1000, Ready: ready, Unready: now.held}}
+		reading: tune.Reading{OK: now.demand >= 0, Request: 1000, Ready: ready, Unready: now.held}}
 	used := now.demand / int64(ready)
 	found.reading.Usage = float64(used)
 	if s.looks = append(s.looks, found); n == len(s.syncs) {
@@ -333,7 +333,7 @@ func (s *stand) compare(t *testing.T) {
 	if s.fault != nil {
 		t.Error(s.fault)
 	}
-	sooner, later := simulation.Scaler{Window: realWindow - unsure}, simulation.Scaler{Window: realWindow + unsure}
+	sooner, later := tune.Scaler{Window: realWindow - unsure}, tune.Scaler{Window: realWindow + unsure}
 	left := 0
 	for i, l := range s.looks[:len(s.syncs)] {
 		a, b := sooner.Sync(l.at, l.replicas, theirs, l.reading), later.Sync(l.at, l.replicas, theirs, l.reading)

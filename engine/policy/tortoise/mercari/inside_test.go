@@ -8,14 +8,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
 
 var (
 	at     = time.Date(2037, 5, 10, 9, 0, 0, 0, time.UTC)
-	scaled = tune.Defaults(simulation.Profiles["Balanced"], "app")
+	scaled = tune.Defaults(tune.Profiles["Balanced"], "app")
 )
 
 // TestParametersAreTheOriginalsWithChangesByTheSpec checks that the parameters are those of the original, with the

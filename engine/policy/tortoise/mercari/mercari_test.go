@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"flyball.dev/flyball/engine/policy/tortoise/mercari"
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/policy/tortoise/tune"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -20,7 +19,7 @@ var (
 	// sunday is the begin of the slots of a week.
 	sunday = time.Date(2037, 5, 10, 0, 0, 0, 0, time.UTC)
 	own    = map[string]tune.Requests{"app": {CPU: 1000, Memory: 1 << 30}, "side": {CPU: 100, Memory: 128 << 20}}
-	spec   = tune.Defaults(simulation.Profiles["Balanced"], "app")
+	spec   = tune.Defaults(tune.Profiles["Balanced"], "app")
 	onPods = []tune.Target{{Percent: 70}}
 )
 

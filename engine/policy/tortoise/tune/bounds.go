@@ -3,8 +3,6 @@ package tune
 import (
 	"fmt"
 	"time"
-
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
 // planned returns the chosen minimum of this hour, for pods with a request. Before the first choice, it is the present
@@ -41,7 +39,7 @@ func (t *Tuner) minimum(spec Spec, o Observed, request int64, enough int, may Ma
 	switch {
 	case t.State.Phase == Emergency:
 		could := t.hours(spec, o.Now).most(o.Now)
-		needed = max(needed, simulation.Replicas(max(could, t.Usage.Demand(spec.Scaled).Latest()), request, spec.Profile, spec.Bounds))
+		needed = max(needed, Replicas(max(could, t.Usage.Demand(spec.Scaled).Latest()), request, spec.Profile, spec.Bounds))
 		held := max(needed, current, min(o.Replicas, most))
 		t.say("min", "%d: it never falls in an emergency, and demand has been %.0fm at this time of a day", held, could)
 		return held

@@ -5,14 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/workload"
 )
 
 // half returns a spec with pods of 100m. With its headroom each pod serves 50m, and there are 1 to 100 pods.
 func half() Spec {
-	spec := Defaults(simulation.Profile{Name: "half", Headroom: 0.5, Violation: 4, MemoryMargin: 1, Share: 0.5}, "app")
-	spec.Bounds = simulation.Bounds{Min: 1, Max: 100, MinRequest: 100, MaxRequest: 100}
+	spec := Defaults(Profile{Name: "half", Headroom: 0.5, Violation: 4, MemoryMargin: 1, Share: 0.5}, "app")
+	spec.Bounds = Bounds{Min: 1, Max: 100, MinRequest: 100, MaxRequest: 100}
 	return spec
 }
 
@@ -24,7 +23,7 @@ func steady() (*Tuner, time.Time) {
 	for at := monday; at.Before(until); at = at.Add(Step) {
 		see(t, at, 1000)
 	}
-	t.State.Chosen, t.State.Moved, t.State.Aim = until, until, simulation.Aim{Request: 100}
+	t.State.Chosen, t.State.Moved, t.State.Aim = until, until, Aim{Request: 100}
 	return t, until
 }
 

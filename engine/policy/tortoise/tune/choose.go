@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
 const (
@@ -23,7 +21,7 @@ const (
 )
 
 // ownerAim returns the owner's setting, or the first seen setting if the owner's is unknown.
-func (spec Spec) ownerAim(now Setting) simulation.Aim {
+func (spec Spec) ownerAim(now Setting) Aim {
 	own := spec.Owner
 	if own.Request == 0 {
 		own = OwnerSetting{Request: now.Requests[spec.Scaled].CPU, Target: now.Utilisation, Min: now.Min}
@@ -31,7 +29,7 @@ func (spec Spec) ownerAim(now Setting) simulation.Aim {
 	if own.Target == 0 && !spec.Fixed {
 		own.Target = unknownTarget
 	}
-	return simulation.Aim{Request: own.Request, Target: own.Target, Floor: float64(own.Min) * float64(own.Request)}
+	return Aim{Request: own.Request, Target: own.Target, Floor: float64(own.Min) * float64(own.Request)}
 }
 
 // choose chooses the request and the other settings together, once a day. The choice of the request is due the first time,
@@ -60,7 +58,7 @@ func (t *Tuner) choose(spec Spec, o Observed) {
 	if s.Moved.IsZero() || o.Now.Sub(s.Moved) >= min(s.Moved.Sub(t.Usage.First()), resizeEvery) {
 		in.Resizing, s.Moved = worthInTime, o.Now
 	}
-	c := simulation.Choose(in)
+	c := Choose(in)
 	if c.Aim.Request != in.Now.Request {
 		s.Moved = o.Now
 	}
@@ -70,7 +68,7 @@ func (t *Tuner) choose(spec Spec, o Observed) {
 }
 
 // input returns the input of a choice, without the replayed demand.
-func (t *Tuner) input(spec Spec, o Observed, owner simulation.Aim) simulation.Input {
+func (t *Tuner) input(spec Spec, o Observed, owner Aim) Input {
 	current := o.Setting.Requests[spec.Scaled]
 	now := t.State.Aim
 	now.Request = t.wanted(spec)
@@ -84,7 +82,7 @@ func (t *Tuner) input(spec Spec, o Observed, owner simulation.Aim) simulation.In
 	if memory == l.Max.Memory || memory == l.Min.Memory {
 		more = 0
 	}
-	in := simulation.Input{
+	in := Input{
 		Profile: spec.Profile, Bounds: spec.Bounds, System: t.system(spec), Owner: owner, Now: now, Tolerance: spec.Tolerance,
 		PerPod: float64(memory) / (1 << 30) * spec.Profile.Memory, PerCPU: more / (1 << 30) * spec.Profile.Memory, Known: current.CPU,
 	}
@@ -97,8 +95,8 @@ func (t *Tuner) input(spec Spec, o Observed, owner simulation.Aim) simulation.In
 }
 
 // system returns the known behaviour of the autoscaler and the pods.
-func (t *Tuner) system(spec Spec) simulation.System {
-	sys := simulation.Default()
+func (t *Tuner) system(spec Spec) System {
+	sys := Default()
 	sys.Lag, sys.Headroom = lag, spec.Profile.Headroom
 	if took := t.startUp(); took > 0 {
 		sys.Start = took
@@ -107,7 +105,7 @@ func (t *Tuner) system(spec Spec) simulation.System {
 }
 
 // tell stores the reasons of the choice.
-func (t *Tuner) tell(spec Spec, c simulation.Choice) {
+func (t *Tuner) tell(spec Spec, c Choice) {
 	text := c.Text(spec.Bounds)
 	request := fmt.Sprintf("%dm: %s", c.Aim.Request, text)
 	if c.Aim.Request == spec.Bounds.MaxRequest && spec.Bounds.MaxBy != "" {

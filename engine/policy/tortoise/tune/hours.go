@@ -3,8 +3,6 @@ package tune
 import (
 	"math"
 	"time"
-
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
 const (
@@ -33,8 +31,8 @@ func HourOf(at time.Time, zone *time.Location) time.Time {
 
 // loadOf returns the demand of a series between two instants. In a gap, the last demand before the gap is used for at most
 // held minutes.
-func loadOf(s *Series, from, to time.Time) simulation.Load {
-	l := simulation.Load{First: minuteOf(from), Demand: make([]float32, max(minuteOf(to)-minuteOf(from), 0))}
+func loadOf(s *Series, from, to time.Time) Load {
+	l := Load{First: minuteOf(from), Demand: make([]float32, max(minuteOf(to)-minuteOf(from), 0))}
 	last, age := float32(-1), held
 	for i := range l.Demand {
 		if p := s.At(l.First + int64(i)); p.Known {

@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
 // request returns the request of the scaled container for which the minimum is computed. If a change of the request is
@@ -28,7 +26,7 @@ func (t *Tuner) request(spec Spec, o Observed, to *Setting, may May, p pace) (re
 			t.say("request", "%dm, on the way to %dm%s", current.CPU, wanted, p.waits(current.CPU, next))
 			return current.CPU, 0
 		}
-		enough = simulation.Replicas(t.Usage.Demand(spec.Scaled).Latest(), next, spec.Profile, spec.Bounds)
+		enough = Replicas(t.Usage.Demand(spec.Scaled).Latest(), next, spec.Profile, spec.Bounds)
 		if enough = max(enough, t.planned(spec, o, next), min(awaited, spec.Bounds.MaxFor(next))); o.Ready < enough &&
 			(awaited == 0 || o.Now.Sub(t.State.Awaiting) < spec.Cooldown) {
 			if enough >= spec.Bounds.MaxFor(next) {

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -257,7 +256,7 @@ func TestReplicasComeFirst(t *testing.T) {
 		{"no aim", time.Hour, 0, 6, 10, 1000, 1000},
 	} {
 		spec := half()
-		spec.Bounds = simulation.Bounds{Min: 6, Max: tc.most, MinRequest: 50, MaxRequest: 5000}
+		spec.Bounds = Bounds{Min: 6, Max: tc.most, MinRequest: 50, MaxRequest: 5000}
 		tuner.State.Phase, tuner.State.Aim.Request, tuner.State.Resized, tuner.reasons = Working, tc.wanted, now.Add(-tc.age), nil
 		if tuner.State.Chosen = now; tc.wanted == 0 {
 			tuner.State.Chosen = time.Time{}
@@ -277,7 +276,7 @@ func TestReplicasComeFirst(t *testing.T) {
 func TestReplicasAreWaitedForACooldown(t *testing.T) {
 	tuner, now := steady()
 	spec := half()
-	spec.Bounds = simulation.Bounds{Min: 1, Max: 20, MinRequest: 50, MaxRequest: 5000}
+	spec.Bounds = Bounds{Min: 1, Max: 20, MinRequest: 50, MaxRequest: 5000}
 	tuner.State.Phase, tuner.State.Aim.Request, tuner.State.Resized = Working, 500, now.Add(-time.Hour)
 	see(tuner, now, 2000)
 	for _, tc := range []struct {

@@ -3,8 +3,6 @@ package tune
 import (
 	"fmt"
 	"math"
-
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
 // Reason is the reason for a number. Of is the subject and Text the reason.
@@ -38,7 +36,7 @@ func (g Guard) Step(current, wanted int64, needed bool) (int64, bool) {
 }
 
 // Memory returns a memory request in bytes from a quantile of usage.
-func Memory(used float64, p simulation.Profile, least, most int64) (int64, Reason) {
+func Memory(used float64, p Profile, least, most int64) (int64, Reason) {
 	wanted := int64(used * p.MemoryMargin)
 	got := min(max(wanted, least), most)
 	text := fmt.Sprintf("%d MiB: %.0f MiB were used (quantile %g, kills included), times %.3g", mebis(got), used/(1<<20), p.MemoryQuantile,

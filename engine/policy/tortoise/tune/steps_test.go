@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
 func TestStepsAreBoundedByTheGuard(t *testing.T) {
@@ -55,12 +53,12 @@ func TestStepsArriveAndDoNotSaw(t *testing.T) {
 }
 
 func TestMemoryRequestHasItsReason(t *testing.T) {
-	got, why := Memory(100<<20, simulation.Profiles["Balanced"], 50<<20, 10<<30)
+	got, why := Memory(100<<20, Profiles["Balanced"], 50<<20, 10<<30)
 	if got != 120<<20 || !strings.Contains(why.Text, "120 MiB") {
 		t.Errorf("%d, %s", got, why)
 	}
 	for used, want := range map[float64]int64{1: 50 << 20, 1e12: 10 << 30} {
-		got, why := Memory(used, simulation.Profiles["Balanced"], 50<<20, 10<<30)
+		got, why := Memory(used, Profiles["Balanced"], 50<<20, 10<<30)
 		if got != want {
 			t.Errorf("%g bytes make %d, want %d", used, got, want)
 		}
@@ -98,7 +96,7 @@ func TestGuardStepsOnlyForWorthwhileChanges(t *testing.T) {
 
 // TestTheReasonOfMemory checks that the reason rounds the request up to whole MiB: 1.2 * 100.25 = 120.3.
 func TestTheReasonOfMemory(t *testing.T) {
-	_, why := Memory(100.25*(1<<20), simulation.Profiles["Balanced"], 50<<20, 10<<30)
+	_, why := Memory(100.25*(1<<20), Profiles["Balanced"], 50<<20, 10<<30)
 	if want := "memory: 121 MiB: 100 MiB were used (quantile 0.99, kills included), times 1.2"; why.String() != want {
 		t.Errorf("it is %q, want %q", why, want)
 	}

@@ -1,6 +1,14 @@
 // Package tune combines the learnt usage of a target, its phase, the replay of its demand, and the choice of numbers. It
 // decides only from its arguments, which include the instants. So the same history gives the same numbers. State has
 // everything that must survive a restart.
+//
+// Demand is replayed with the rules of an autoscaler (replay.go). The outcome is the cost of a setting, and the time for which demand
+// would have been above the headroom of the ready pods. Pods are counts and not objects. So ten days take a few milliseconds, and
+// hundreds of settings can be compared: Choose returns the request, the target utilisation and the minimum with the lowest cost, in
+// which violations have a price. CPU is in milli-CPU, utilisation in whole percent.
+//
+//	o := tune.Play(load, tune.Default(), tune.PodSetting{Request: 500, Target: 65, Min: 3, Max: 20}, nil)
+//	fmt.Println(o.Pods()*500, o.Minutes())
 package tune
 
 import (
@@ -8,7 +16,6 @@ import (
 	"maps"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -32,8 +39,8 @@ type Limits struct{ Min, Max, Floor Requests }
 
 // Spec is the wanted tuning.
 type Spec struct {
-	Profile simulation.Profile
-	Bounds  simulation.Bounds
+	Profile Profile
+	Bounds  Bounds
 	Guard   Guard
 	// Owner is the owner's setting. If it has no request, the first seen setting is used.
 	Owner OwnerSetting
@@ -74,10 +81,10 @@ type Vertical struct {
 }
 
 // Defaults returns the spec of a profile.
-func Defaults(p simulation.Profile, scaled string) Spec {
+func Defaults(p Profile, scaled string) Spec {
 	return Spec{
 		Profile: p, Guard: DefaultGuard(), Scaled: scaled, Cooldown: time.Hour, Tolerance: 0.1,
-		Bounds: simulation.Bounds{Min: 3, Max: 100, PreferredMax: 30, MinRequest: 50, MaxRequest: Unbounded, MinUtilisation: 50,
+		Bounds: Bounds{Min: 3, Max: 100, PreferredMax: 30, MinRequest: 50, MaxRequest: Unbounded, MinUtilisation: 50,
 			MaxUtilisation: 90},
 	}
 }
@@ -162,7 +169,7 @@ type Progress struct {
 	StuckSince, WellSince time.Time
 	// Chosen is the time of the last choice, and Aim is its result. Moved is the last time when the choice of the request
 	// was due or changed the request. Loss is the error of the usual peaks.
-	Aim           simulation.Aim
+	Aim           Aim
 	Chosen, Moved time.Time
 	Loss          float64
 	// Awaited is the number of replicas that must be ready before the request falls; 0: the request does not wait. Awaiting

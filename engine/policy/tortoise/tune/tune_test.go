@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -36,7 +35,7 @@ type scene struct {
 }
 
 func newScene() *scene {
-	s := &scene{Tuner: New(), spec: Defaults(simulation.Profiles["Balanced"], "app"), now: monday, replicas: 5,
+	s := &scene{Tuner: New(), spec: Defaults(Profiles["Balanced"], "app"), now: monday, replicas: 5,
 		random: rand.New(rand.NewPCG(1, 2))}
 	s.setting = Setting{Requests: map[string]Requests{"app": {1000, 1 << 30}, "proxy": {100, 128 << 20}}, Min: 3, Max: 50, Utilisation: 70}
 	s.spec.Owner = OwnerSetting{Request: 1000, Target: 70, Min: 3}

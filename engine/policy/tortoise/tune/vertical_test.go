@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
 )
 
 // TestVerticalRecommendationRaisesAtOnceAndLowersInSteps checks that a recommendation is followed. A request below
@@ -58,7 +56,7 @@ func TestVerticalRecommendationRaisesAtOnceAndLowersInSteps(t *testing.T) {
 	} {
 		tuner := New()
 		tuner.State.Resized = time.Unix(0, 0)
-		spec := Defaults(simulation.Profiles["Balanced"], "app")
+		spec := Defaults(Profiles["Balanced"], "app")
 		spec.Vertical, spec.Limits = true, map[string]Limits{"app": within}
 		if tc.since < 0 {
 			tc.since, tuner.State.Raised = -tc.since, time.Unix(0, 0)
@@ -93,7 +91,7 @@ func TestWhichCPUAVerticalSizes(t *testing.T) {
 		"proxy": {By: "web", Target: Requests{CPU: 80}, Lower: Requests{CPU: 60}}}
 	for _, fixed := range []bool{false, true} {
 		tuner := New()
-		spec := Defaults(simulation.Profiles["Balanced"], "app")
+		spec := Defaults(Profiles["Balanced"], "app")
 		spec.Vertical, spec.Fixed = true, fixed
 		is := Setting{Requests: map[string]Requests{"app": {CPU: 500}, "proxy": {CPU: 50}}}
 		to := clone(is)

@@ -1,4 +1,4 @@
-package simulation
+package tune
 
 import (
 	"cmp"
@@ -49,7 +49,7 @@ type Reading struct {
 
 // Sync returns the number of replicas that the controller sets at an instant, given the current number. Instants never go
 // back.
-func (s *Scaler) Sync(now time.Duration, current int, to Setting, r Reading) int {
+func (s *Scaler) Sync(now time.Duration, current int, to PodSetting, r Reading) int {
 	if !s.started {
 		s.started = true
 		s.recommend(now, current)

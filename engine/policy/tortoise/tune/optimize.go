@@ -1,4 +1,4 @@
-package simulation
+package tune
 
 import (
 	"fmt"
@@ -126,12 +126,12 @@ type search struct {
 
 // played is the part of an aim on which its replay depends. Several aims may have the same minimum.
 type played struct {
-	Setting
+	PodSetting
 	share float64
 }
 
-func (s *search) setting(a Aim) Setting {
-	return Setting{Request: a.Request, Target: a.Target, Min: a.Minimum(0, a.Request, s.in.Bounds),
+func (s *search) setting(a Aim) PodSetting {
+	return PodSetting{Request: a.Request, Target: a.Target, Min: a.Minimum(0, a.Request, s.in.Bounds),
 		Max: s.in.Bounds.MaxFor(a.Request)}
 }
 
@@ -217,7 +217,7 @@ func (s *search) play(a Aim) Result {
 		}
 	}
 	o := Play(s.in.Load, s.in.System, s.setting(a), minima)
-	return Result{Cost: s.cost(a, o.Pods()), Minutes: o.Minutes(), Known: float64(o.Steps) * Step.Minutes()}
+	return Result{Cost: s.cost(a, o.Pods()), Minutes: o.Minutes(), Known: float64(o.Steps) * ReplayStep.Minutes()}
 }
 
 // cost returns the cost of an aim with this mean number of pods, in milli-CPU.

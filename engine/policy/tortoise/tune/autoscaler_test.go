@@ -1,21 +1,21 @@
-package simulation_test
+package tune_test
 
 import (
 	"testing"
 	"time"
 
-	"flyball.dev/flyball/engine/policy/tortoise/simulation"
+	"flyball.dev/flyball/engine/policy/tortoise/tune"
 )
 
 // TestAutoscalerFollowsTheDocumentedAlgorithm follows the documented algorithm of the controller, with one case for
 // each rule. The stabilisation window is
 // already over, so only the rule of the case counts.
 func TestAutoscalerFollowsTheDocumentedAlgorithm(t *testing.T) {
-	to := simulation.Setting{Min: 3, Max: 20, Target: 70}
+	to := tune.PodSetting{Min: 3, Max: 20, Target: 70}
 	for _, tc := range []struct {
 		reason  string
 		current int
-		r       simulation.Reading
+		r       tune.Reading
 		want    int
 	}{
 		{"in proportion, rounded up", 10, reading(840, 10, 0), 12},
@@ -31,32 +31,32 @@ func TestAutoscalerFollowsTheDocumentedAlgorithm(t *testing.T) {
 		{"pods that are not ready count as idle", 10, reading(1400, 5, 5), 10},
 		{"pods that are not ready count as idle, and it is too much still", 6, reading(2000, 4, 2), 12},
 		{"not ready ones do not turn up into down", 10, reading(800, 5, 5), 10},
-		{"no metrics", 10, simulation.Reading{}, 10},
-		{"no metrics, but below the minimum", 2, simulation.Reading{}, 3},
-		{"no metrics, but above the maximum", 25, simulation.Reading{}, 20},
+		{"no metrics", 10, tune.Reading{}, 10},
+		{"no metrics, but below the minimum", 2, tune.Reading{}, 3},
+		{"no metrics, but above the maximum", 25, tune.Reading{}, 20},
 		{"asleep", 0, reading(1000, 1, 0), 0},
 	} {
-		s := simulation.Scaler{Window: time.Second}
-		s.Sync(-time.Minute, tc.current, to, simulation.Reading{})
+		s := tune.Scaler{Window: time.Second}
+		s.Sync(-time.Minute, tc.current, to, tune.Reading{})
 		if got := s.Sync(0, tc.current, to, tc.r); got != tc.want {
 			t.Errorf("%s: %d, want %d", tc.reason, got, tc.want)
 		}
 	}
 }
 
-func reading(usage float64, ready, unready int) simulation.Reading {
-	return simulation.Reading{OK: true, Usage: usage, Request: 1000, Ready: ready, Unready: unready}
+func reading(usage float64, ready, unready int) tune.Reading {
+	return tune.Reading{OK: true, Usage: usage, Request: 1000, Ready: ready, Unready: unready}
 }
 
 // TestScalingDownWaits checks that a scale-down stops at the largest recommendation of the last five minutes.
 func TestScalingDownWaits(t *testing.T) {
-	var s simulation.Scaler
-	to := simulation.Setting{Min: 1, Max: 20, Target: 70}
+	var s tune.Scaler
+	to := tune.PodSetting{Min: 1, Max: 20, Target: 70}
 	if got := s.Sync(0, 10, to, reading(700, 10, 0)); got != 10 {
 		t.Fatalf("at the target there are %d replicas", got)
 	}
-	now := simulation.SyncPeriod
-	for ; now < simulation.Window; now += simulation.SyncPeriod {
+	now := tune.SyncPeriod
+	for ; now < tune.Window; now += tune.SyncPeriod {
 		usage := 350.0
 		if now == time.Minute {
 			usage = 560 // 8 replicas
@@ -65,7 +65,7 @@ func TestScalingDownWaits(t *testing.T) {
 			t.Fatalf("%s after the load fell there are %d replicas", now, got)
 		}
 	}
-	for ; now < simulation.Window+time.Minute; now += simulation.SyncPeriod {
+	for ; now < tune.Window+time.Minute; now += tune.SyncPeriod {
 		if got := s.Sync(now, 10, to, reading(350, 10, 0)); got != 8 {
 			t.Fatalf("%s after the load fell there are %d replicas, 8 were recommended within the window", now, got)
 		}

@@ -1,14 +1,4 @@
-// Package simulation replays a demand with the rules of an autoscaler. It returns the cost of a setting, and the time for
-// which demand would have been above the headroom of the ready pods. Pods are counts and not objects. So ten days take a
-// few milliseconds, and hundreds of settings can be compared. Choose replays many settings and returns the request, the
-// target utilisation and the minimum with the lowest cost, in which violations have a price. CPU is in milli-CPU,
-// utilisation in whole percent.
-//
-// A Load is the demand by the minute. Play replays it for one Setting and returns an Outcome:
-//
-//	o := simulation.Play(load, simulation.Default(), simulation.Setting{Request: 500, Target: 65, Min: 3, Max: 20}, nil)
-//	fmt.Println(o.Pods()*500, o.Minutes())
-package simulation
+package tune
 
 import (
 	"math"
@@ -23,8 +13,8 @@ type Load struct {
 	Demand []float32
 }
 
-// Setting is the setting of a pod and its autoscaler.
-type Setting struct {
+// PodSetting is the setting of a pod and its autoscaler.
+type PodSetting struct {
 	// Request is the CPU request of the scaled container in milli-CPU.
 	Request int64
 	// Target is the target utilisation in percent; 0: there is no autoscaler, and the number of pods is always Min.
@@ -55,13 +45,13 @@ type Outcome struct {
 func (o Outcome) Pods() float64 { return float64(o.PodSteps) / float64(max(o.Steps, 1)) }
 
 // Minutes returns the minutes with demand above the headroom.
-func (o Outcome) Minutes() float64 { return float64(o.Violations) * Step.Minutes() }
+func (o Outcome) Minutes() float64 { return float64(o.Violations) * ReplayStep.Minutes() }
 
-// Step is the time between two looks at the pods. Within a step, the autoscaler decides once every SyncPeriod.
-const Step = 30 * time.Second
+// ReplayStep is the time between two looks at the pods. Within a step, the autoscaler decides once every SyncPeriod.
+const ReplayStep = 30 * time.Second
 
 const (
-	stepsPerMinute = int(time.Minute / Step)
+	stepsPerMinute = int(time.Minute / ReplayStep)
 	minutesPerHour = 60
 )
 
@@ -71,7 +61,7 @@ func (s System) Early() time.Duration { return (s.Start + 2*time.Minute - 1).Tru
 // Play replays a load. minima are the minima for each hour of the load, or nil. The minimum of an hour counts if it is
 // above the setting's minimum. It counts already before the hour, for the time Early. The replay begins with enough pods
 // for the first known demand.
-func Play(l Load, sys System, s Setting, minima []int) (o Outcome) {
+func Play(l Load, sys System, s PodSetting, minima []int) (o Outcome) {
 	var c *Cluster
 	now, early := s, int(sys.Early().Minutes())
 	for i, demand := range l.Demand {
@@ -92,7 +82,7 @@ func Play(l Load, sys System, s Setting, minima []int) (o Outcome) {
 }
 
 // start returns the number of pods with which a demand is served at the target utilisation.
-func (s Setting) start(demand float64) int {
+func (s PodSetting) start(demand float64) int {
 	if s.Target == 0 {
 		return s.Min
 	}
@@ -118,7 +108,7 @@ type Cluster struct {
 
 // NewCluster returns a cluster with some ready pods.
 func NewCluster(s System, pods int) *Cluster {
-	steps := func(d time.Duration) int { return min(max(int((d+Step-1)/Step), 0), slots-1) }
+	steps := func(d time.Duration) int { return min(max(int((d+ReplayStep-1)/ReplayStep), 0), slots-1) }
 	return &Cluster{system: s, lag: steps(s.Lag), start: steps(s.Start), ready: pods, all: pods}
 }
 
@@ -127,7 +117,7 @@ func (c *Cluster) Pods() (all, ready int) { return c.all, c.ready }
 
 // Next plays one step. The autoscaler decides by its metrics, and the pods serve a demand in milli-CPU. A negative demand
 // is unknown. A step with unknown demand has no metrics and does not count.
-func (c *Cluster) Next(s Setting, demand float64, o *Outcome) {
+func (c *Cluster) Next(s PodSetting, demand float64, o *Outcome) {
 	slot := c.now & (slots - 1)
 	c.ready += c.due[slot]
 	c.due[slot] = 0
@@ -146,7 +136,7 @@ func (c *Cluster) Next(s Setting, demand float64, o *Outcome) {
 }
 
 // scale sets the number of pods to the number that the autoscaler wants.
-func (c *Cluster) scale(s Setting) {
+func (c *Cluster) scale(s PodSetting) {
 	if s.Target == 0 {
 		c.resize(s.Min)
 		return
@@ -155,9 +145,9 @@ func (c *Cluster) scale(s Setting) {
 	if c.now > c.lag {
 		r = c.seen[(c.now-1-c.lag)&(slots-1)]
 	}
-	for at := time.Duration(0); at < Step; at += SyncPeriod {
+	for at := time.Duration(0); at < ReplayStep; at += SyncPeriod {
 		r.Unready = max(c.all-r.Ready, 0)
-		before, now := c.all, time.Duration(c.now)*Step+at
+		before, now := c.all, time.Duration(c.now)*ReplayStep+at
 		if c.resize(c.scaler.Sync(now, c.all, s, r)); c.all == before && !c.scaler.Forgets(now+SyncPeriod) {
 			return // the next decision would have the same input
 		}
