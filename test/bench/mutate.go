@@ -34,7 +34,7 @@ import (
 
 	"flyball.dev/flyball/engine/pods"
 	"flyball.dev/flyball/engine/policy/kinds"
-	"flyball.dev/flyball/engine/tuning/create"
+	"flyball.dev/flyball/engine/tuning/resize"
 	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/workload"
 	"flyball.dev/flyball/engine/world"
@@ -224,7 +224,7 @@ func (s *stage) tune(ctx context.Context) (map[string]types.UID, error) {
 }
 
 // newPods returns the webhook for new pods, with its watches.
-func (s *stage) newPods(ctx context.Context) (*create.Handler, error) {
+func (s *stage) newPods(ctx context.Context) (*resize.Handler, error) {
 	w := world.New(world.Scope("flyball-system", nil))
 	kind, _ := kinds.Find("Tortoise")
 	policy := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: mutated, Name: mutatedPolicy,
@@ -237,10 +237,10 @@ func (s *stage) newPods(ctx context.Context) (*create.Handler, error) {
 		return nil, err
 	}
 	o := pods.Options{Watches: watches, Cluster: replicaSets{}, Log: logr.Discard()}
-	index := create.New(create.Options{World: w, Watches: watches, Owners: pods.NewOwners(o), Clock: clock.RealClock{},
+	index := resize.NewIndex(resize.IndexOptions{World: w, Watches: watches, Owners: pods.NewOwners(o), Clock: clock.RealClock{},
 		Log: logr.Discard()})
 	go func() { _ = index.Start(ctx) }() // it ends with the context
-	return &create.Handler{Wants: index, Note: func(create.Result) {}, Log: logr.Discard()}, nil
+	return &resize.Handler{Wants: index, Note: func(resize.Result) {}, Log: logr.Discard()}, nil
 }
 
 // replicaSets implements the interface Cluster of package pods, with ReplicaSets only.

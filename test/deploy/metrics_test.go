@@ -15,7 +15,7 @@ import (
 	"flyball.dev/flyball/engine/controller/freezes"
 	"flyball.dev/flyball/engine/controller/notifications"
 	"flyball.dev/flyball/engine/status"
-	"flyball.dev/flyball/engine/tuning/create"
+	"flyball.dev/flyball/engine/tuning/resize"
 	"flyball.dev/flyball/engine/world"
 )
 
@@ -53,7 +53,7 @@ func metrics(t *testing.T) []string {
 	if _, err := freezes.NewMetrics(&known); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := create.NewNote(&known); err != nil {
+	if _, err := resize.NewCounter(&known); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := notifications.NewMetrics(&known); err != nil {

@@ -11,7 +11,7 @@ import (
 	"flyball.dev/flyball/engine/controller"
 
 	"flyball.dev/flyball/engine/pods"
-	"flyball.dev/flyball/engine/tuning/create"
+	"flyball.dev/flyball/engine/tuning/resize"
 )
 
 // addNewPods serves the webhook that sets requests of new pods, on every replica, and keeps its webhook configuration
@@ -21,19 +21,19 @@ func (j *judging) addNewPods(mgr ctrl.Manager, server *serve.Server, keeper *reg
 		return addNoNewPods(mgr, j.clients, j.opts)
 	}
 	log := j.opts.Log.WithName("pods")
-	note, err := create.NewNote(j.opts.Registry)
+	note, err := resize.NewCounter(j.opts.Registry)
 	if err != nil {
 		return fmt.Errorf("register the metrics of new pods: %w", err)
 	}
-	index := create.New(create.Options{
+	index := resize.NewIndex(resize.IndexOptions{
 		World: j.world, Watches: o.Watches, Owners: pods.NewOwners(o), Clock: j.clock, Log: log,
 		Between: []schema.GroupKind{{Group: "apps", Kind: "ReplicaSet"}},
 	})
-	server.HandleHTTP(register.PodsPath, &create.Handler{Wants: index, Note: note, Log: log})
+	server.HandleHTTP(register.PodsPath, &resize.Handler{Wants: index, Note: note, Log: log})
 	if err := mgr.Add(index); err != nil {
 		return fmt.Errorf("set up the index of new pods: %w", err)
 	}
-	hook := &create.Hook{
+	hook := &resize.Hook{
 		Index: index, Keeper: keeper, Server: server, Exempt: j.exempt(), Log: log,
 	}
 	if err := mgr.Add(hook); err != nil {

@@ -1,9 +1,12 @@
-// Package resize changes the pods of targets in place, so that their containers have the requests of the merged plan,
-// and restores them to their template once no policy claims requests any more. Workers take targets from a queue. For
-// each target a worker decides anew, plans, and writes within a budget, with one write for each pod. All state is on
-// the pods: the managedFields of the resize subresource show Flyball's changes.
+// Package resize gives the pods of targets the requests of the merged plan.
 //
-// Decisions (docs/decisions): 0035.
+//   - Running pods are changed in place, and restored to their template once no policy claims requests any more. Workers take
+//     targets from a queue. For each target a worker decides anew, plans, and writes within a budget, with one write for each
+//     pod. All state is on the pods: the managedFields of the resize subresource show Flyball's changes (loop.go).
+//   - Created pods start with the requests recommended for their owner. The webhook denies nothing, sends no requests, and has no
+//     effect besides its answer. A pod with an unknown owner, or an unreadable pod, passes unchanged (newpods.go).
+//
+// Decisions (docs/decisions): 0035, 0036.
 package resize
 
 import (

@@ -1,4 +1,4 @@
-package create
+package resize
 
 import (
 	"context"
@@ -97,9 +97,9 @@ func byName() *admissionregistrationv1.MutatingWebhookConfiguration {
 	return &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: register.PodsConfigurationName}}
 }
 
-// NewNote returns a function that counts the results for pods in a registry. Call it once per process. A metric that is
+// NewCounter returns a function that counts the results for pods in a registry. Call it once per process. A metric that is
 // registered already is an error.
-func NewNote(r prometheus.Registerer) (func(Result), error) {
+func NewCounter(r prometheus.Registerer) (func(Result), error) {
 	pods := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "flyball_new_pods_total",
 		Help: "Pods looked at as they were created, by result (tuned, right, untuned, unfit, unknown, unreadable). Only tuned pods were " +
 			"changed. Dry runs do not count."}, []string{"result"})

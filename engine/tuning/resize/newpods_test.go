@@ -1,4 +1,4 @@
-package create_test
+package resize_test
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"flyball.dev/flyball/engine/tuning/create"
 	"flyball.dev/flyball/engine/tuning/podsize"
+	"flyball.dev/flyball/engine/tuning/resize"
 	"flyball.dev/flyball/engine/workload"
 )
 
@@ -23,7 +23,7 @@ import (
 type wants struct {
 	owner  string
 	want   podsize.NewPod
-	result create.Result
+	result resize.Result
 	room   podsize.Room
 }
 
@@ -34,9 +34,9 @@ func (w wants) Room(namespace string) podsize.Room {
 	return podsize.Room{}
 }
 
-func (w wants) Want(_ context.Context, owner workload.Ref, uid string) (podsize.NewPod, create.Result) {
+func (w wants) Want(_ context.Context, owner workload.Ref, uid string) (podsize.NewPod, resize.Result) {
 	if owner.String() != w.owner || uid != "u-2" {
-		return podsize.NewPod{}, create.Untuned
+		return podsize.NewPod{}, resize.Untuned
 	}
 	return w.want, w.result
 }
@@ -54,8 +54,8 @@ func TestNewPodsGetTheirTunedRequests(t *testing.T) {
 		return `{` + owned + `,"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"` + cpu + `"}}}]}}`
 	}
 	tuned := wants{"ReplicaSet.apps/shop/web-1", podsize.NewPod{Policy: "p", Containers: []podsize.NewContainer{{Name: "main", CPU: 400}}},
-		create.Tuned, podsize.Room{}}
-	with := func(result create.Result) wants { w := tuned; w.result = result; return w }
+		resize.Tuned, podsize.Room{}}
+	with := func(result resize.Result) wants { w := tuned; w.result = result; return w }
 	roomFor := func(cpu string) wants {
 		w := tuned
 		w.room.Quotas = []podsize.Quota{{Name: "share", Left: corev1.ResourceList{corev1.ResourceRequestsCPU: resource.MustParse(cpu)}}}
@@ -66,31 +66,31 @@ func TestNewPodsGetTheirTunedRequests(t *testing.T) {
 	for _, test := range []struct {
 		reason, body string
 		wants        wants
-		result       create.Result // empty: nothing is noted
+		result       resize.Result // empty: nothing is noted
 		patched      bool
 		code         int
 	}{
-		{"a pod of what is tuned", review("CREATE", pod("1"), ""), tuned, create.Tuned, true, 200},
+		{"a pod of what is tuned", review("CREATE", pod("1"), ""), tuned, resize.Tuned, true, 200},
 		{"a dry run is answered alike, and not counted", review("CREATE", pod("1"), `,"dryRun":true`), tuned, "", true, 200},
-		{"a pod that has it", review("CREATE", pod("400m"), ""), tuned, create.Right, false, 200},
-		{"a pod that a quota has room for", review("CREATE", pod("1"), ""), roomFor("400m"), create.Tuned, true, 200},
-		{"a pod that a quota would refuse", review("CREATE", pod("1"), ""), roomFor("399m"), create.Unfit, false, 200},
-		{"its variables are no matter of quotas", review("CREATE", pod("1"), ""), withVariables, create.Unfit, true, 200},
+		{"a pod that has it", review("CREATE", pod("400m"), ""), tuned, resize.Right, false, 200},
+		{"a pod that a quota has room for", review("CREATE", pod("1"), ""), roomFor("400m"), resize.Tuned, true, 200},
+		{"a pod that a quota would refuse", review("CREATE", pod("1"), ""), roomFor("399m"), resize.Unfit, false, 200},
+		{"its variables are no matter of quotas", review("CREATE", pod("1"), ""), withVariables, resize.Unfit, true, 200},
 		{"a pod that its room cannot be told of", review("CREATE",
-			strings.Replace(pod("1"), `"name":"main"`, `"name":"main","restartPolicy":7`, 1), ""), roomFor("1"), create.Unreadable, false, 200},
-		{"a pod of something else", review("CREATE", strings.Replace(pod("1"), "web-1", "web-2", 1), ""), tuned, create.Untuned, false, 200},
-		{"a pod of nothing", review("CREATE", `{"metadata":{},"spec":{}}`, ""), tuned, create.Untuned, false, 200},
-		{"an owner that is not known yet", review("CREATE", pod("1"), ""), with(create.Unknown), create.Unknown, false, 200},
-		{"a pod that cannot be read", review("CREATE", pod("many"), ""), tuned, create.Unreadable, false, 200},
-		{"an update", review("UPDATE", pod("1"), ""), tuned, create.Unreadable, false, 200},
-		{"a subresource", review("CREATE", pod("1"), `,"subResource":"binding"`), tuned, create.Unreadable, false, 200},
-		{"no pod", review("CREATE", `null`, ""), tuned, create.Unreadable, false, 200},
-		{"no JSON", `{"request":{"uid":"u-1"`, tuned, create.Unreadable, false, http.StatusBadRequest},
-		{"no review", `{}`, tuned, create.Unreadable, false, http.StatusBadRequest},
-		{"nested without end", strings.Repeat(`[`, 5000), tuned, create.Unreadable, false, http.StatusBadRequest},
+			strings.Replace(pod("1"), `"name":"main"`, `"name":"main","restartPolicy":7`, 1), ""), roomFor("1"), resize.Unreadable, false, 200},
+		{"a pod of something else", review("CREATE", strings.Replace(pod("1"), "web-1", "web-2", 1), ""), tuned, resize.Untuned, false, 200},
+		{"a pod of nothing", review("CREATE", `{"metadata":{},"spec":{}}`, ""), tuned, resize.Untuned, false, 200},
+		{"an owner that is not known yet", review("CREATE", pod("1"), ""), with(resize.Unknown), resize.Unknown, false, 200},
+		{"a pod that cannot be read", review("CREATE", pod("many"), ""), tuned, resize.Unreadable, false, 200},
+		{"an update", review("UPDATE", pod("1"), ""), tuned, resize.Unreadable, false, 200},
+		{"a subresource", review("CREATE", pod("1"), `,"subResource":"binding"`), tuned, resize.Unreadable, false, 200},
+		{"no pod", review("CREATE", `null`, ""), tuned, resize.Unreadable, false, 200},
+		{"no JSON", `{"request":{"uid":"u-1"`, tuned, resize.Unreadable, false, http.StatusBadRequest},
+		{"no review", `{}`, tuned, resize.Unreadable, false, http.StatusBadRequest},
+		{"nested without end", strings.Repeat(`[`, 5000), tuned, resize.Unreadable, false, http.StatusBadRequest},
 	} {
-		var noted create.Result
-		h := &create.Handler{Wants: test.wants, Note: func(r create.Result) { noted += r }, Log: logr.Discard()}
+		var noted resize.Result
+		h := &resize.Handler{Wants: test.wants, Note: func(r resize.Result) { noted += r }, Log: logr.Discard()}
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/pods", strings.NewReader(test.body)))
 		if noted != test.result || w.Code != test.code {

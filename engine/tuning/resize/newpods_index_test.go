@@ -1,4 +1,4 @@
-package create
+package resize
 
 import (
 	"cmp"
@@ -136,7 +136,7 @@ func TestRequestsForNewPods(t *testing.T) {
 				more = ""
 			}
 			obj := recommendation(t, namespace, policy, more)
-			x := New(Options{World: policies(t), Clock: clock.RealClock{}, Owners: owners{chain, time.Now().Add(test.late)}})
+			x := NewIndex(IndexOptions{World: policies(t), Clock: clock.RealClock{}, Owners: owners{chain, time.Now().Add(test.late)}})
 			x.watching.Store(&watching{ctx: t.Context(), told: told{test.unsynced}})
 			x.watching.Load().keep(nil, obj)
 			uid := cmp.Or(test.uid, map[string]string{"ReplicaSet": "rs", "Deployment": "d"}[test.kind])
@@ -169,7 +169,7 @@ func TestRequestsForNewPods(t *testing.T) {
 // pods.
 func TestNothingIsWatchedWithoutATuningPolicy(t *testing.T) {
 	w := world.New(world.Scope("flyball-system", nil))
-	x := New(Options{World: w, Clock: clock.RealClock{}})
+	x := NewIndex(IndexOptions{World: w, Clock: clock.RealClock{}})
 	if _, known := x.Namespaces(); known {
 		t.Error("the policies are not read yet")
 	}

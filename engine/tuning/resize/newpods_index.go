@@ -1,7 +1,4 @@
-// Package create returns the requests for pods being created, on every replica and from memory: from the
-// Recommendations written by the leader, and the owners of the pods' owners. It keeps the webhook
-// configuration for such pods.
-package create
+package resize
 
 import (
 	"context"
@@ -51,8 +48,8 @@ type recommendations interface {
 	Release()
 }
 
-// Options configure an Index.
-type Options struct {
+// IndexOptions configure an Index.
+type IndexOptions struct {
 	World   *world.World
 	Watches *watch.Manager
 	Owners  Owners
@@ -71,9 +68,10 @@ type watching struct {
 	rooms   rollout.Rooms
 }
 
-// Index implements newpods.Wants. Lookups take no lock.
+// Index returns the requests for pods being created, on every replica and from memory: from the Recommendations written by the
+// leader, and the owners of the pods' owners. Lookups take no lock.
 type Index struct {
-	opts Options
+	opts IndexOptions
 	news chan struct{}
 	// changed receives a value after the requests for pods may have changed.
 	changed chan struct{}
@@ -83,8 +81,8 @@ type Index struct {
 
 var _ Wants = (*Index)(nil)
 
-// New returns an Index without watches; Start fills it.
-func New(opts Options) *Index {
+// NewIndex returns an Index without watches; Start fills it.
+func NewIndex(opts IndexOptions) *Index {
 	x := &Index{opts: opts, news: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
 	opts.World.Observe(x)
 	return x
@@ -202,7 +200,7 @@ func (x *Index) Namespaces() (names []string, known bool) {
 	return slices.Sorted(maps.Keys(seen)), true
 }
 
-// Want implements newpods.Wants.
+// Want implements Wants.
 func (x *Index) Want(ctx context.Context, owner workload.Ref, uid string) (podsize.NewPod, Result) {
 	now := x.watching.Load()
 	switch {
@@ -227,7 +225,7 @@ func (x *Index) Want(ctx context.Context, owner workload.Ref, uid string) (podsi
 	return podsize.NewPod{}, Untuned
 }
 
-// Room implements newpods.Wants.
+// Room implements Wants.
 func (x *Index) Room(namespace string) podsize.Room {
 	if now := x.watching.Load(); now != nil {
 		return now.rooms.Of(namespace)

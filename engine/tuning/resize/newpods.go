@@ -1,9 +1,4 @@
-// Package create changes pods on creation, so they start with the requests recommended for their owner. It denies
-// nothing, sends no requests, and has no effect besides its answer. A pod with an unknown owner, or an unreadable pod,
-// passes unchanged.
-//
-// Decisions (docs/decisions): 0036.
-package create
+package resize
 
 import (
 	"context"
@@ -120,7 +115,7 @@ func (h *Handler) patch(ctx context.Context, r *question) ([]byte, Result) {
 	if r.operation.Str != "CREATE" || r.resource.Str != "pods" || r.subResource.Str != "" || !r.object.IsObject() {
 		return nil, Unreadable
 	}
-	owner, uid := ownerOf(r.object, r.namespace.Str)
+	owner, uid := controllerOf(r.object, r.namespace.Str)
 	if uid == "" {
 		return nil, Untuned
 	}
@@ -177,8 +172,8 @@ func (h *Handler) refuses(r *question, patch []byte) (string, error) {
 	return space.Refuses(pod)
 }
 
-// ownerOf returns the controller of a pod and its UID, or zero values if the pod has none.
-func ownerOf(pod rawjson.Value, namespace string) (ref workload.Ref, uid string) {
+// controllerOf returns the controller of a pod and its UID, or zero values if the pod has none.
+func controllerOf(pod rawjson.Value, namespace string) (ref workload.Ref, uid string) {
 	pod.Get("metadata.ownerReferences").ForEach(func(_, r rawjson.Value) bool {
 		gv, err := schema.ParseGroupVersion(r.Get("apiVersion").Str)
 		if err != nil || r.Get("controller").Type != rawjson.True {
