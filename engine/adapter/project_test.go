@@ -31,7 +31,7 @@ func TestProjectionKeepsOnlyUsedFields(t *testing.T) {
 		Annotations: workload.Pairs{
 			{Key: "example.com/a", Value: "b"}, {Key: "team", Value: "search"}, {Key: "z/1", Value: "é"},
 		},
-		Owner: &workload.OwnerReference{GroupKind: schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, Name: "rs"},
+		OwnerReference: &workload.OwnerReference{GroupKind: schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, Name: "rs"},
 		// .metadata.annotations, and the pause annotation inside it
 		Fields: []workload.Field{{Raw: "1", Depth: 2}, {Depth: 2}},
 		Elements: []workload.Element{

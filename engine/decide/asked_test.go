@@ -33,7 +33,7 @@ func TestEachAskedSkipsDeletedAndOwnedObjects(t *testing.T) {
 		{"an object that is being deleted", func(_ *small, _ *decide.Kind, o *workload.Object) { o.Deleting = true }, 0, true},
 		{"a kind whose adapter is being deleted", func(_ *small, k *decide.Kind, _ *workload.Object) { k.Releasing = true }, 0, true},
 		{"an object of an owner whose kind has an adapter", func(w *small, _ *decide.Kind, o *workload.Object) {
-			o.Owner = &workload.OwnerReference{GroupKind: owners, Name: "front"}
+			o.OwnerReference = &workload.OwnerReference{GroupKind: owners, Name: "front"}
 			w.adapts[owners] = decide.CanSleep
 		}, 0, true},
 		{"a namespace that is being deleted", func(w *small, _ *decide.Kind, _ *workload.Object) {

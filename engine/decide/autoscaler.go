@@ -118,7 +118,7 @@ func (d decider) governed(k *Kind, obj *workload.Object) (*Kind, *workload.Objec
 	}
 	target = d.w.Referent(target)
 	tk := d.w.Kind(target.GroupKind)
-	if tk == nil || obj.Owner != nil && !slices.Contains(d.w.Autoscalers(target), k.Ref(obj)) {
+	if tk == nil || obj.OwnerReference != nil && !slices.Contains(d.w.Autoscalers(target), k.Ref(obj)) {
 		return nil, nil
 	}
 	return tk, d.w.Object(target)

@@ -177,14 +177,14 @@ var podKind = schema.GroupKind{Kind: "Pod"}
 // controller undoes writes. At a Pod the owner of the Pod decides: a leader pod owns the StatefulSet of its workers in
 // LeaderWorkerSet.
 func (d decider) controller(k *Kind, obj *workload.Object) Control {
-	if obj.Owner == nil {
+	if obj.OwnerReference == nil {
 		return Control{}
 	}
-	by := workload.Ref{GroupKind: obj.Owner.GroupKind, Namespace: obj.Namespace, Name: obj.Owner.Name}
+	by := workload.Ref{GroupKind: obj.OwnerReference.GroupKind, Namespace: obj.Namespace, Name: obj.OwnerReference.Name}
 	switch {
 	case d.w.Adapts(by.GroupKind) == CanSleep:
 		return Control{By: by}
-	case by.GroupKind == podKind && obj.Owner.GroupKind != k.GroupKind:
+	case by.GroupKind == podKind && obj.OwnerReference.GroupKind != k.GroupKind:
 		pods, pod := d.w.Kind(podKind), d.w.Object(by)
 		if pods == nil || pod == nil {
 			return Control{By: by}

@@ -484,7 +484,7 @@ func keepEverything(obj *workload.Object) []workload.Intent {
 // ReplicaSets. Such an object is no target. Policies put its controller to sleep instead, because the controller would undo writes to
 // the object. The controller's adapter need not be in use yet.
 func FollowsOwner(w World, obj *workload.Object) bool {
-	return obj.Owner != nil && w.Adapts(obj.Owner.GroupKind) == CanSleep
+	return obj.OwnerReference != nil && w.Adapts(obj.OwnerReference.GroupKind) == CanSleep
 }
 
 func (d decider) followsOwner(obj *workload.Object) bool { return FollowsOwner(d.w, obj) }

@@ -34,33 +34,33 @@ func TestOwnersNeedTheRightUID(t *testing.T) {
 	}
 	defer watches.Close()
 	c := &sets{cluster{asked: map[schema.GroupKind]int{}}}
-	o := NewOwners(Options{Watches: watches, Cluster: c})
+	o := NewOwnerReferences(Options{Watches: watches, Cluster: c})
 	ref := func(group, kind string) workload.Ref {
 		return workload.Ref{GroupKind: schema.GroupKind{Group: group, Kind: kind}, Namespace: "shop", Name: "web-1"}
 	}
 	set := ref("apps", "ReplicaSet")
-	if _, known, ever := o.OwnerOf(t.Context(), set, ""); known || !ever {
+	if _, known, ever := o.OwnerReferenceOf(t.Context(), set, ""); known || !ever {
 		t.Errorf("before it was looked for: known %t, ever %t", known, ever)
 	}
 	s.pods <- ownedBy("web-1", "apps", "Deployment")
 	s.pods <- ""
 	await.True(t, "a ReplicaSet is known", func() bool {
-		owner, known, _ := o.OwnerOf(t.Context(), set, "web-1")
+		owner, known, _ := o.OwnerReferenceOf(t.Context(), set, "web-1")
 		return known && owner.Kind == "Deployment" && owner.Name == "o"
 	})
 	for uid, want := range map[string]bool{"": true, "web-1": true, "forged": false} {
-		if _, known, ever := o.OwnerOf(t.Context(), set, uid); known != want || !ever {
+		if _, known, ever := o.OwnerReferenceOf(t.Context(), set, uid); known != want || !ever {
 			t.Errorf("the UID %q: known %t, ever %t", uid, known, ever)
 		}
 	}
 	s.pods <- strings.Replace(ownedBy("wide", "apps", "Deployment"), `"namespace":"shop",`, "", 1)
 	wide := workload.Ref{GroupKind: set.GroupKind, Namespace: "shop", Name: "wide"}
 	await.True(t, "an owner that is in no namespace is known: each of its pods waits for it", func() bool {
-		owner, known, _ := o.OwnerOf(t.Context(), wide, "wide")
+		owner, known, _ := o.OwnerReferenceOf(t.Context(), wide, "wide")
 		return known && owner.Name == "o"
 	})
 	for _, kind := range []string{"Node", "Pod"} {
-		if owner, known, _ := o.OwnerOf(t.Context(), ref("", kind), "u"); owner != nil || !known {
+		if owner, known, _ := o.OwnerReferenceOf(t.Context(), ref("", kind), "u"); owner != nil || !known {
 			t.Errorf("%s: %v, %t", kind, owner, known)
 		}
 	}
@@ -73,11 +73,11 @@ func TestOwnersNeedTheRightUID(t *testing.T) {
 
 // Authors of pods can name owners of any kind. Missing kinds must not displace existing ones.
 func TestMissingKindsDoNotDisplaceExistingOnes(t *testing.T) {
-	o := NewOwners(Options{Cluster: &cluster{asked: map[schema.GroupKind]int{}}})
+	o := NewOwnerReferences(Options{Cluster: &cluster{asked: map[schema.GroupKind]int{}}})
 	for i := range 2*ownerKindsAtMost + 10 {
 		ref := workload.Ref{GroupKind: schema.GroupKind{Group: "here", Kind: fmt.Sprint("Kind", i)}, Namespace: "shop", Name: "o"}
 		await.True(t, ref.Kind+" is looked into", func() bool {
-			_, known, ever := o.OwnerOf(t.Context(), ref, "")
+			_, known, ever := o.OwnerReferenceOf(t.Context(), ref, "")
 			return !known && !ever && has(o, ref.GroupKind)
 		})
 	}
@@ -86,7 +86,7 @@ func TestMissingKindsDoNotDisplaceExistingOnes(t *testing.T) {
 	}
 }
 
-func has(o *Owners, gk schema.GroupKind) bool {
+func has(o *OwnerReferences, gk schema.GroupKind) bool {
 	_, found := o.kinds.at(gk)
 	return found
 }

@@ -18,7 +18,7 @@ func TestTheOwnersUIDMatters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return obj.Owner
+		return obj.OwnerReference
 	}
 	before, now := of("before"), of("now")
 	want := workload.OwnerReference{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Name: "web", UID: "now"}

@@ -19,8 +19,8 @@ import (
 
 // Cluster has facts about the cluster besides pods and nodes.
 type Cluster interface {
-	// OwnerOf returns the controlling owner of an object of a kind watched elsewhere; watched is false for other kinds.
-	OwnerOf(ref workload.Ref) (owner *workload.OwnerReference, watched bool)
+	// OwnerReferenceOf returns the controlling owner of an object of a kind watched elsewhere; watched is false for other kinds.
+	OwnerReferenceOf(ref workload.Ref) (owner *workload.OwnerReference, watched bool)
 	// Ends reports whether the owners of a kind's objects do not matter.
 	Ends(kind schema.GroupKind) bool
 	// Resource returns the resource of a kind that may be listed and watched; false: not served or forbidden.
@@ -122,7 +122,7 @@ func (m *Members) forget() {
 	m.owners = &kinds{opts: m.opts, watch: m.watchOwners, changed: m.check, all: map[schema.GroupKind]*ownerKind{}}
 	m.byNode, m.known = map[string][]*workload.Object{}, false
 	m.pods, m.nodes, m.nextNodes, m.wide = nil, nil, nil, false
-	m.tree = newTree(m.ownerOf)
+	m.tree = newTree(m.ownerReferenceOf)
 }
 
 var (
@@ -229,7 +229,7 @@ func (m *Members) nodeOf(name string, found map[string]*workload.Node) *workload
 func movable(pods []*workload.Object) int {
 	n := 0
 	for _, pod := range pods {
-		bound := pod.Owner != nil && (pod.Owner.Kind == "Node" || pod.Owner.Kind == "DaemonSet")
+		bound := pod.OwnerReference != nil && (pod.OwnerReference.Kind == "Node" || pod.OwnerReference.Kind == "DaemonSet")
 		if !bound && !unpack(textAt(pod, podFacts)).finished {
 			n++
 		}
@@ -238,13 +238,13 @@ func movable(pods []*workload.Object) int {
 }
 
 // Costed returns all owners, direct and indirect, of pods with a cost set by Flyball.
-func (m *Members) Costed() []workload.Ref { return m.ownersOf(m.isCosted) }
+func (m *Members) Costed() []workload.Ref { return m.allAbove(m.isCosted) }
 
 // Resized returns all owners, direct and indirect, of pods changed in place by Flyball.
-func (m *Members) Resized() []workload.Ref { return m.ownersOf(m.isResized) }
+func (m *Members) Resized() []workload.Ref { return m.allAbove(m.isResized) }
 
 // ownersOf returns all owners, direct and indirect, of the accepted pods.
-func (m *Members) ownersOf(is func(*workload.Object) bool) []workload.Ref {
+func (m *Members) allAbove(is func(*workload.Object) bool) []workload.Ref {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	seen := map[workload.Ref]bool{}

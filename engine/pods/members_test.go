@@ -59,7 +59,7 @@ type cluster struct {
 	asked map[schema.GroupKind]int
 }
 
-func (*cluster) OwnerOf(workload.Ref) (*workload.OwnerReference, bool) { return nil, false }
+func (*cluster) OwnerReferenceOf(workload.Ref) (*workload.OwnerReference, bool) { return nil, false }
 
 func (*cluster) Ends(schema.GroupKind) bool { return false }
 

@@ -61,7 +61,7 @@ func (m *Members) ensurePods(ctx context.Context) error {
 			m.pods.Release()
 		}
 		m.pods, m.wide, m.podTurn, m.known = nil, wide, turn, false
-		m.tree, m.byNode = newTree(m.ownerOf), map[string][]*workload.Object{}
+		m.tree, m.byNode = newTree(m.ownerReferenceOf), map[string][]*workload.Object{}
 	}
 	m.mu.Unlock()
 	if has {

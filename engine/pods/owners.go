@@ -11,17 +11,17 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// ownerOf returns the owner of an object that owns pods. The caller holds the lock.
-func (m *Members) ownerOf(ref workload.Ref) *workload.OwnerReference {
+// ownerReferenceOf returns the owner reference of an object that owns pods. The caller holds the lock.
+func (m *Members) ownerReferenceOf(ref workload.Ref) *workload.OwnerReference {
 	if ref.Group == "" && ref.Kind == "Pod" || m.ends(ref.GroupKind) {
 		return nil
 	}
-	owner, watched := m.opts.Cluster.OwnerOf(ref)
+	owner, watched := m.opts.Cluster.OwnerReferenceOf(ref)
 	if watched {
 		return owner
 	}
 	if obj := m.lookInto(m.need, &workload.OwnerReference{GroupKind: ref.GroupKind}).get(ref.Namespace, ref.Name); obj != nil {
-		return obj.Owner
+		return obj.OwnerReference
 	}
 	return nil
 }
@@ -44,7 +44,7 @@ func (m *Members) lookInto(ctx context.Context, owner *workload.OwnerReference) 
 	if k, found := m.owners.at(gk); found {
 		return k
 	}
-	if _, watched := m.opts.Cluster.OwnerOf(workload.Ref{GroupKind: gk}); watched {
+	if _, watched := m.opts.Cluster.OwnerReferenceOf(workload.Ref{GroupKind: gk}); watched {
 		return ownerKind{}
 	}
 	k, _ := m.owners.of(ctx, gk, m.known)
@@ -97,7 +97,7 @@ func (m *Members) Refresh() {
 
 // ownerChanged moves pods when their owner gets a different owner.
 func (m *Members) ownerChanged(gk schema.GroupKind, old, obj *workload.Object) {
-	if obj == nil || old != nil && old.Owner == obj.Owner {
+	if obj == nil || old != nil && old.OwnerReference == obj.OwnerReference {
 		return
 	}
 	ref := workload.Ref{GroupKind: gk, Namespace: obj.Namespace, Name: obj.Name}

@@ -71,7 +71,7 @@ func (id identity) object(values []rawjson.Value, packed string) (obj *workload.
 	return &workload.Object{
 		Namespace: id.interner.String(values[atNamespace].Str), Name: own[:n], UID: own[n:u], ResourceVersion: own[u:v],
 		Created: instant(values[atCreated]), Deleting: values[atDeleting].Str != "",
-		Owner: id.owners.controller(values[atOwners]),
+		OwnerReference: id.owners.controller(values[atOwners]),
 	}, own[v:]
 }
 

@@ -70,8 +70,8 @@ func refOf(owner *workload.OwnerReference, namespace string) workload.Ref {
 
 // home returns the branch of a pod: its owner, or the pod itself.
 func home(pod *workload.Object) workload.Ref {
-	if pod.Owner != nil {
-		return refOf(pod.Owner, pod.Namespace)
+	if pod.OwnerReference != nil {
+		return refOf(pod.OwnerReference, pod.Namespace)
 	}
 	return workload.Ref{GroupKind: schema.GroupKind{Kind: "Pod"}, Namespace: pod.Namespace, Name: pod.Name}
 }

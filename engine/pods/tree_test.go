@@ -95,7 +95,8 @@ func ref(kind, name string) workload.Ref {
 }
 
 func owned(name string, owner workload.Ref) *workload.Object {
-	return &workload.Object{Namespace: "shop", Name: name, Owner: &workload.OwnerReference{GroupKind: owner.GroupKind, Name: owner.Name}}
+	return &workload.Object{Namespace: "shop", Name: name,
+		OwnerReference: &workload.OwnerReference{GroupKind: owner.GroupKind, Name: owner.Name}}
 }
 
 func names(t *tree, r workload.Ref) []string {

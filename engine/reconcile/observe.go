@@ -148,7 +148,7 @@ func (l *Loop) queueKind(now *world.Snapshot, k *world.LiveKind) {
 func (l *Loop) queueControlledBy(now *world.Snapshot, by schema.GroupKind) {
 	for _, k := range now.Kinds() {
 		k.Live.Range(func(obj *workload.Object) bool {
-			if obj.Owner != nil && obj.Owner.GroupKind == by {
+			if obj.OwnerReference != nil && obj.OwnerReference.GroupKind == by {
 				now.Related(k.Ref(obj), l.queue.Add)
 			}
 			return true

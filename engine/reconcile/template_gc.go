@@ -16,11 +16,11 @@ import (
 // makerOf returns the policy that controls an object, and so has created it. It returns false if no policy controls the
 // object.
 func makerOf(obj *workload.Object) (workload.Policy, bool) {
-	if obj.Owner == nil || obj.Owner.Group != v1alpha1.GroupVersion.Group {
+	if obj.OwnerReference == nil || obj.OwnerReference.Group != v1alpha1.GroupVersion.Group {
 		return workload.Policy{}, false
 	}
-	kind, ok := kinds.Find(obj.Owner.Kind)
-	return workload.Policy{Kind: kind.Name, Namespace: obj.Namespace, Name: obj.Owner.Name}, ok && !kind.ClusterScoped
+	kind, ok := kinds.Find(obj.OwnerReference.Kind)
+	return workload.Policy{Kind: kind.Name, Namespace: obj.Namespace, Name: obj.OwnerReference.Name}, ok && !kind.ClusterScoped
 }
 
 // madeFor returns the objects that were created for a policy and are not being deleted. Only policies in a namespace

@@ -63,8 +63,8 @@ func visible(obj *workload.Object, t *policy.Template) string {
 	if obj.Generation == 0 || t.Opaque {
 		fmt.Fprintf(&b, " %s", obj.ResourceVersion)
 	}
-	if obj.Owner != nil {
-		fmt.Fprintf(&b, " %s %s", obj.Owner.GroupKind, obj.Owner.Name)
+	if obj.OwnerReference != nil {
+		fmt.Fprintf(&b, " %s %s", obj.OwnerReference.GroupKind, obj.OwnerReference.Name)
 	}
 	for _, set := range []struct {
 		keys  []string

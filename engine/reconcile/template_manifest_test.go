@@ -183,7 +183,7 @@ func TestVisibleChanges(t *testing.T) {
 	template := &policy.Template{Labels: []string{"a"}, Annotations: []string{"n"}}
 	opaque := &policy.Template{Opaque: true}
 	base := workload.Object{UID: "u", ResourceVersion: "1", Generation: 3, Labels: workload.NewPairs(map[string]string{"a": "1", "b": "2"}),
-		Annotations: workload.NewPairs(map[string]string{"n": "1"}), Owner: &workload.OwnerReference{Name: "peaks"}}
+		Annotations: workload.NewPairs(map[string]string{"n": "1"}), OwnerReference: &workload.OwnerReference{Name: "peaks"}}
 	tests := []struct {
 		reason   string
 		template *policy.Template
@@ -200,7 +200,7 @@ func TestVisibleChanges(t *testing.T) {
 		{"its label gone", template, func(o *workload.Object) { o.Labels = nil }, true},
 		{"its annotation", template, func(o *workload.Object) { o.Annotations = workload.NewPairs(map[string]string{"n": ""}) }, true},
 		{"its annotation gone", template, func(o *workload.Object) { o.Annotations = nil }, true},
-		{"its owner", template, func(o *workload.Object) { o.Owner = nil }, true},
+		{"its owner", template, func(o *workload.Object) { o.OwnerReference = nil }, true},
 		{"another object of the name", template, func(o *workload.Object) { o.UID = "v" }, true},
 		{"its deletion", template, func(o *workload.Object) { o.Deleting = true }, true},
 		{"any version, for a template with other metadata", opaque, func(o *workload.Object) { o.ResourceVersion = "2" }, true},

@@ -137,8 +137,8 @@ type Object struct {
 	Labels   Pairs
 	// Annotations has only the keys of the projection.
 	Annotations Pairs
-	// Owner is the controlling owner; nil: none.
-	Owner *OwnerReference
+	// OwnerReference is the controlling owner reference; nil: none.
+	OwnerReference *OwnerReference
 	// Fields are the values read by the adapter, in the order of its projection. Values at ledger pointers that the
 	// adapter does not write (any more) follow, so an original is restored even after an edit of the adapter.
 	Fields []Field

@@ -39,7 +39,10 @@ var metadataFields = []struct {
 	{"creationTimestamp", func(r *MetadataReading, m path.Match) (err error) { r.Object.Created, err = seconds(m); return err }},
 	{"deletionTimestamp", func(r *MetadataReading, _ path.Match) error { r.Object.Deleting = true; return nil }},
 	{"labels", func(r *MetadataReading, m path.Match) error { r.Object.Labels = r.pairs(m.Raw); return nil }},
-	{"ownerReferences", func(r *MetadataReading, m path.Match) error { r.Object.Owner = r.controller(m.Raw); return nil }},
+	{"ownerReferences", func(r *MetadataReading, m path.Match) error {
+		r.Object.OwnerReference = r.controller(m.Raw)
+		return nil
+	}},
 }
 
 // NewMetadata returns a reader that keeps the annotations of the given keys and shares texts through the Interner.

@@ -29,15 +29,15 @@ func TestMetadataIsReadFromJSON(t *testing.T) {
 			want: &Object{
 				Namespace: "shop", Name: "web-1", UID: "u-1", ResourceVersion: "42", Generation: 7,
 				Created: 1767323045, Deleting: true,
-				Labels:      Pairs{{Key: "app", Value: "wéb"}, {Key: "tier", Value: "front"}},
-				Annotations: Pairs{{Key: "example.com/until", Value: "2026-01-01T00:00:00Z"}, {Key: `quo"te`, Value: "x"}},
-				Owner:       &OwnerReference{GroupKind: schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, Name: "web"},
+				Labels:         Pairs{{Key: "app", Value: "wéb"}, {Key: "tier", Value: "front"}},
+				Annotations:    Pairs{{Key: "example.com/until", Value: "2026-01-01T00:00:00Z"}, {Key: `quo"te`, Value: "x"}},
+				OwnerReference: &OwnerReference{GroupKind: schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, Name: "web"},
 			},
 		},
 		"a core owner and no annotations": {
 			raw: `{"metadata":{"name":"a","annotations":{"k":"v"},"labels":null,"creationTimestamp":null,"deletionTimestamp":null,
 				"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n","controller":true}]}}`,
-			want: &Object{Name: "a", Owner: &OwnerReference{GroupKind: schema.GroupKind{Kind: "Node"}, Name: "n"}},
+			want: &Object{Name: "a", OwnerReference: &OwnerReference{GroupKind: schema.GroupKind{Kind: "Node"}, Name: "n"}},
 		},
 		"escapes": {
 			raw:  `{"metadata":{"name":"w\u0065b","namespace":"a\/b","uid":"\"","resourceVersion":"1","annotations":{"k":"a\nb"}}}`,

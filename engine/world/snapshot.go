@@ -272,8 +272,8 @@ func (s *Snapshot) deleteControlled(all []workload.Ref) []workload.Ref {
 	before := slices.Clone(all)
 	return slices.DeleteFunc(all, func(g workload.Ref) bool {
 		obj := s.Object(g)
-		return obj != nil && obj.Owner != nil && slices.Contains(before,
-			workload.Ref{GroupKind: obj.Owner.GroupKind, Namespace: g.Namespace, Name: obj.Owner.Name})
+		return obj != nil && obj.OwnerReference != nil && slices.Contains(before,
+			workload.Ref{GroupKind: obj.OwnerReference.GroupKind, Namespace: g.Namespace, Name: obj.OwnerReference.Name})
 	})
 }
 

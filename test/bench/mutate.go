@@ -237,7 +237,8 @@ func (s *stage) newPods(ctx context.Context) (*resize.Handler, error) {
 		return nil, err
 	}
 	o := pods.Options{Watches: watches, Cluster: replicaSets{}, Log: logr.Discard()}
-	index := resize.NewIndex(resize.IndexOptions{World: w, Watches: watches, Owners: pods.NewOwners(o), Clock: clock.RealClock{},
+	index := resize.NewIndex(resize.IndexOptions{World: w, Watches: watches,
+		OwnerReferences: pods.NewOwnerReferences(o), Clock: clock.RealClock{},
 		Log: logr.Discard()})
 	go func() { _ = index.Start(ctx) }() // it ends with the context
 	return &resize.Handler{Wants: index, Note: func(resize.Result) {}, Log: logr.Discard()}, nil
@@ -246,8 +247,8 @@ func (s *stage) newPods(ctx context.Context) (*resize.Handler, error) {
 // replicaSets implements the interface Cluster of package pods, with ReplicaSets only.
 type replicaSets struct{}
 
-func (replicaSets) OwnerOf(workload.Ref) (*workload.OwnerReference, bool) { return nil, false }
-func (replicaSets) Ends(schema.GroupKind) bool                            { return false }
+func (replicaSets) OwnerReferenceOf(workload.Ref) (*workload.OwnerReference, bool) { return nil, false }
+func (replicaSets) Ends(schema.GroupKind) bool                                     { return false }
 func (replicaSets) Resource(_ context.Context, gk schema.GroupKind) (schema.GroupVersionResource, bool, error) {
 	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}, gk.Kind == "ReplicaSet", nil
 }

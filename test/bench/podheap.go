@@ -54,8 +54,8 @@ func (b *bench) keepingPods(ctx context.Context) error {
 // podCluster implements members.Cluster. Its ReplicaSets belong to Deployments.
 type podCluster struct{}
 
-// OwnerOf implements members.Cluster.
-func (podCluster) OwnerOf(ref workload.Ref) (owner *workload.OwnerReference, watched bool) {
+// OwnerReferenceOf implements members.Cluster.
+func (podCluster) OwnerReferenceOf(ref workload.Ref) (owner *workload.OwnerReference, watched bool) {
 	if ref.Kind != "ReplicaSet" || ref.Name == "" {
 		return nil, true
 	}

@@ -124,13 +124,13 @@ func (j *judging) guard(kinds []review.OwnKind) []review.OwnKind {
 	return kinds
 }
 
-// owner returns the function that finds the owner of the webhook configurations.
-func (j *judging) owner() func(context.Context) (*metav1.OwnerReference, error) {
+// ownerReference returns the function that finds the owner of the webhook configurations.
+func (j *judging) ownerReference() func(context.Context) (*metav1.OwnerReference, error) {
 	if name := j.opts.Webhook.Owner; name != "" {
-		return freezes.OwnerOf(j.metadata, schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1",
+		return freezes.OwnerReferenceOf(j.metadata, schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1",
 			Resource: "clusterroles"}, "ClusterRole", name)
 	}
-	return freezes.OwnerOf(j.metadata, schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	return freezes.OwnerReferenceOf(j.metadata, schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 		Resource: "customresourcedefinitions"},
 		"CustomResourceDefinition", freeze.Resources()[freeze.ClusterKind]+"."+v1alpha1.GroupVersion.Group)
 }

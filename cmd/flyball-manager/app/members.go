@@ -35,31 +35,31 @@ func memberOptions(mgr ctrl.Manager, config *rest.Config, w *world.World, dry *a
 	}
 	return pods.Options{
 		Watches: watches, Own: apply.FieldManager, Log: log,
-		Cluster: owners{world: w, mapper: mgr.GetRESTMapper(), inspector: inspector},
+		Cluster: ownerReferences{world: w, mapper: mgr.GetRESTMapper(), inspector: inspector},
 	}, nil
 }
 
-// owners implements pods.Cluster.
-type owners struct {
+// ownerReferences implements pods.Cluster.
+type ownerReferences struct {
 	world     *world.World
 	mapper    meta.RESTMapper
 	inspector *inspect.Inspector
 }
 
-// OwnerOf implements pods.Cluster. Kinds in use have a watch already.
-func (o owners) OwnerOf(ref workload.Ref) (owner *workload.OwnerReference, watched bool) {
+// OwnerReferenceOf implements pods.Cluster. Kinds in use have a watch already.
+func (o ownerReferences) OwnerReferenceOf(ref workload.Ref) (owner *workload.OwnerReference, watched bool) {
 	k := o.world.Snapshot().InUse(ref.GroupKind)
 	if k == nil {
 		return nil, false
 	}
 	if obj := k.Live.Get(ref.Namespace, ref.Name); obj != nil {
-		owner = obj.Owner
+		owner = obj.OwnerReference
 	}
 	return owner, true
 }
 
 // Ends implements pods.Cluster. The search for owners ends at a controller that ignores deletion costs, and at a Node.
-func (o owners) Ends(gk schema.GroupKind) bool {
+func (o ownerReferences) Ends(gk schema.GroupKind) bool {
 	if gk.Group == "" && gk.Kind == "Node" {
 		return true
 	}
@@ -68,7 +68,7 @@ func (o owners) Ends(gk schema.GroupKind) bool {
 }
 
 // Resource implements pods.Cluster.
-func (o owners) Resource(ctx context.Context, gk schema.GroupKind) (schema.GroupVersionResource, bool, error) {
+func (o ownerReferences) Resource(ctx context.Context, gk schema.GroupKind) (schema.GroupVersionResource, bool, error) {
 	mapping, err := o.mapper.RESTMapping(gk)
 	if meta.IsNoMatchError(err) {
 		return schema.GroupVersionResource{}, false, nil

@@ -26,7 +26,7 @@ func (j *judging) addNewPods(mgr ctrl.Manager, server *serve.Server, keeper *reg
 		return fmt.Errorf("register the metrics of new pods: %w", err)
 	}
 	index := resize.NewIndex(resize.IndexOptions{
-		World: j.world, Watches: o.Watches, Owners: pods.NewOwners(o), Clock: j.clock, Log: log,
+		World: j.world, Watches: o.Watches, OwnerReferences: pods.NewOwnerReferences(o), Clock: j.clock, Log: log,
 		Between: []schema.GroupKind{{Group: "apps", Kind: "ReplicaSet"}},
 	})
 	server.HandleHTTP(register.PodsPath, &resize.Handler{Wants: index, Note: note, Log: log})

@@ -101,7 +101,7 @@ func (j *judging) serverOptions(mgr ctrl.Manager, config *rest.Config, w *world.
 	if o.Keeper, err = register.NewRegistrar(config, o.Log); err != nil {
 		return o, err
 	}
-	o.Keeper.Owner = j.owner()
+	o.Keeper.OwnerReference = j.ownerReference()
 	if o.Keeper.Author, err = j.author(mgr.Elected(), register.Configuration(register.OwnConfigurationName, o.Endpoint,
 		o.Kinds, nil)); err != nil {
 		return o, err

@@ -154,7 +154,7 @@ const MaxSteps = 64
 func (r *reading) dropLedgerOfAnother(raw []byte, kind string) error {
 	obj, on := r.Object, r.origin
 	isOther := on.UID != "" && on.Namespace != obj.Namespace
-	isOfTemplate := obj.Owner != nil && on.UID != obj.UID
+	isOfTemplate := obj.OwnerReference != nil && on.UID != obj.UID
 	hasName := on.Of == "" || on.Of == workload.LedgerOf(kind, obj.Name)
 	if len(obj.Ledger) == 0 || hasName && !isOther && !isOfTemplate {
 		return nil

@@ -32,10 +32,10 @@ type Registrar struct {
 	client.WithWatch
 	// Author is the author of ValidatingWebhookConfigurations.
 	Author Author
-	// Owner returns the owner of webhook configurations. Because of it, an uninstallation of Flyball also deletes
+	// OwnerReference returns the owner of webhook configurations. Because of it, an uninstallation of Flyball also deletes
 	// configurations that would otherwise block changes. nil means no owner.
-	Owner func(context.Context) (*metav1.OwnerReference, error)
-	Log   logr.Logger
+	OwnerReference func(context.Context) (*metav1.OwnerReference, error)
+	Log            logr.Logger
 }
 
 // NewRegistrar returns a Registrar that reads from the API server and not from a cache. A rest.Config without a usable API
@@ -57,8 +57,8 @@ func (k *Registrar) Keep(ctx context.Context, want client.Object) (wrote bool, e
 	want = want.DeepCopyObject().(client.Object)
 	switch want.(type) {
 	case *admissionregistrationv1.ValidatingWebhookConfiguration, *admissionregistrationv1.MutatingWebhookConfiguration:
-		if k.Owner != nil {
-			owner, err := k.Owner(ctx)
+		if k.OwnerReference != nil {
+			owner, err := k.OwnerReference(ctx)
 			if err != nil {
 				return false, fmt.Errorf("keep %s: %w", describe(want), err)
 			}

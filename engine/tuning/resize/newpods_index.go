@@ -28,11 +28,11 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// Owners returns the owners of the objects that own pods.
-type Owners interface {
-	// OwnerOf returns the controlling owner of an object; nil: none. known reports whether the object was found with the
+// OwnerReferences returns the controlling owner references of the objects that own pods.
+type OwnerReferences interface {
+	// OwnerReferenceOf returns the controlling owner reference of an object; nil: none. known reports whether the object was found with the
 	// given UID; an empty UID means any. ever reports whether a later call may find the object.
-	OwnerOf(ctx context.Context, ref workload.Ref, uid string) (owner *workload.OwnerReference, known, ever bool)
+	OwnerReferenceOf(ctx context.Context, ref workload.Ref, uid string) (owner *workload.OwnerReference, known, ever bool)
 }
 
 const (
@@ -50,9 +50,9 @@ type recommendations interface {
 
 // IndexOptions configure an Index.
 type IndexOptions struct {
-	World   *world.World
-	Watches *watch.Manager
-	Owners  Owners
+	World           *world.World
+	Watches         *watch.Manager
+	OwnerReferences OwnerReferences
 	// Between are kinds that own most pods of tuned targets: they are watched before the first pod comes.
 	Between []schema.GroupKind
 	Clock   clock.PassiveClock
@@ -138,7 +138,7 @@ func (x *Index) follow(ctx context.Context) {
 		}
 		x.watching.Store(w)
 		for _, gk := range x.opts.Between {
-			_, _, _ = x.opts.Owners.OwnerOf(ctx, workload.Ref{GroupKind: gk}, "") // starts the watch of the kind
+			_, _, _ = x.opts.OwnerReferences.OwnerReferenceOf(ctx, workload.Ref{GroupKind: gk}, "") // starts the watch of the kind
 		}
 	case !needed && now != nil:
 		x.watching.Store(nil)
@@ -213,7 +213,7 @@ func (x *Index) Want(ctx context.Context, owner workload.Ref, uid string) (podsi
 		if e, ok := now.entries.Load(types.NamespacedName{Namespace: owner.Namespace, Name: workload.CompanionName(owner)}); ok {
 			return x.wantOf(e.(*entry), owner, uid)
 		}
-		above, known := x.ownerOf(ctx, now.ctx, owner, uid)
+		above, known := x.ownerReferenceOf(ctx, now.ctx, owner, uid)
 		if !known {
 			return podsize.NewPod{}, Unknown
 		}
@@ -233,10 +233,10 @@ func (x *Index) Room(namespace string) podsize.Room {
 	return podsize.Room{}
 }
 
-// ownerOf returns the owner of an object. It waits a moment for a recently created object: its pods come as soon as its
+// ownerReferenceOf returns the owner of an object. It waits a moment for a recently created object: its pods come as soon as its
 // controller sees it.
-func (x *Index) ownerOf(ctx, running context.Context, ref workload.Ref, uid string) (owner *workload.OwnerReference, known bool) {
-	owner, known, ever := x.opts.Owners.OwnerOf(running, ref, uid)
+func (x *Index) ownerReferenceOf(ctx, running context.Context, ref workload.Ref, uid string) (owner *workload.OwnerReference, known bool) {
+	owner, known, ever := x.opts.OwnerReferences.OwnerReferenceOf(running, ref, uid)
 	if known || !ever {
 		return owner, known
 	}
@@ -250,7 +250,7 @@ func (x *Index) ownerOf(ctx, running context.Context, ref workload.Ref, uid stri
 			return nil, false
 		case <-step.C:
 		}
-		if owner, known, ever = x.opts.Owners.OwnerOf(running, ref, uid); known || !ever {
+		if owner, known, ever = x.opts.OwnerReferences.OwnerReferenceOf(running, ref, uid); known || !ever {
 			return owner, known
 		}
 	}

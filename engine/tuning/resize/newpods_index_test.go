@@ -33,7 +33,7 @@ type owners struct {
 	from time.Time
 }
 
-func (o owners) OwnerOf(_ context.Context, ref workload.Ref, uid string) (owner *workload.OwnerReference, known, ever bool) {
+func (o owners) OwnerReferenceOf(_ context.Context, ref workload.Ref, uid string) (owner *workload.OwnerReference, known, ever bool) {
 	if ref.Kind == "Never" {
 		return nil, false, false
 	}
@@ -136,7 +136,7 @@ func TestRequestsForNewPods(t *testing.T) {
 				more = ""
 			}
 			obj := recommendation(t, namespace, policy, more)
-			x := NewIndex(IndexOptions{World: policies(t), Clock: clock.RealClock{}, Owners: owners{chain, time.Now().Add(test.late)}})
+			x := NewIndex(IndexOptions{World: policies(t), Clock: clock.RealClock{}, OwnerReferences: owners{chain, time.Now().Add(test.late)}})
 			x.watching.Store(&watching{ctx: t.Context(), told: told{test.unsynced}})
 			x.watching.Load().keep(nil, obj)
 			uid := cmp.Or(test.uid, map[string]string{"ReplicaSet": "rs", "Deployment": "d"}[test.kind])
