@@ -240,8 +240,8 @@ func WaveOf(w World, p *Policy, k *Kind, obj *workload.Object) string {
 	return p.Order.Title(decider{w: w}.place(p, k, obj))
 }
 
-// lookKey names a look at a wave.
-type lookKey struct {
+// searchKey names a search of a wave.
+type searchKey struct {
 	Line
 	place    int
 	recorded string
@@ -250,14 +250,14 @@ type lookKey struct {
 // unfinished sets Last, Rest and Why of h for the first unfinished object of the wave. If all objects are finished,
 // Why stays empty.
 func (d decider) unfinished(p *Policy, h *Wave) {
-	key := lookKey{h.Line, h.Place, h.Recorded}
-	if known, ok := d.looks[key]; ok {
+	key := searchKey{h.Line, h.Place, h.Recorded}
+	if known, ok := d.searched[key]; ok {
 		h.Last, h.Rest, h.Why = known.Last, known.Rest, known.Why
 		return
 	}
 	d.searchWave(p, h)
-	if d.looks != nil {
-		d.looks[key] = *h
+	if d.searched != nil {
+		d.searched[key] = *h
 	}
 }
 

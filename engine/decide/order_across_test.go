@@ -61,7 +61,7 @@ func TestANamespaceHoldsNoOtherUnlessTheOrderAsksForIt(t *testing.T) {
 			for _, namespace := range []string{"shop", "bank"} {
 				ref := webOf(namespace)
 				v := decide.Target(c, ref, c.now, nil)
-				c.Looked(ref, &v, c.now)
+				c.Decided(ref, &v, c.now)
 				if got[namespace] = ""; v.Gate.Order != nil {
 					got[namespace] = v.Gate.Order.Title
 				}

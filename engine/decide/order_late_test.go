@@ -37,7 +37,7 @@ func TestTargetsThatComeDueLaterWaitForEarlierWaves(t *testing.T) {
 		sleepingLate("late-db", "db"), sleepingLate("late-web", "")), Waits: &decide.Waits{}, now: morning}
 	decided := func(name string) decide.Verdict {
 		v := decide.Target(c, deploymentRef(name), c.now, nil)
-		c.Looked(deploymentRef(name), &v, c.now)
+		c.Decided(deploymentRef(name), &v, c.now)
 		return v
 	}
 	decided("web")
@@ -66,7 +66,7 @@ func TestAStandingOfTheStatusIsNotForTargetsThatComeDueAfterARestart(t *testing.
 	c.Resume(decide.Line{Policy: nights, Direction: workload.DirectionUp}, decide.Standing{Place: 2, Since: morning.Add(10 * time.Minute)})
 	for _, ref := range []workload.Ref{deploymentRef("late-web"), deploymentRef("web"), deploymentRef("web")} {
 		v := decide.Target(c, ref, c.now, nil)
-		c.Looked(ref, &v, c.now)
+		c.Decided(ref, &v, c.now)
 		if v.Gate.Kind != decide.GateOpen {
 			t.Errorf("%s waits for a wave that had timed out before the restart: %+v", ref, v.Gate)
 		}
@@ -91,7 +91,7 @@ func TestAStandingOfTheStatusIsThatOfTheRestart(t *testing.T) {
 	c.Resume(decide.Line{Policy: nights, Direction: workload.DirectionUp}, decide.Standing{Since: morning.Add(55 * time.Minute)})
 	v := decide.Target(c, deploymentRef("web"), c.now, nil)
 	c.now = morning.Add(61 * time.Minute)
-	if c.Looked(deploymentRef("web"), &v, c.now); v.Gate.Kind != decide.GateOpen {
+	if c.Decided(deploymentRef("web"), &v, c.now); v.Gate.Kind != decide.GateOpen {
 		t.Errorf("web waits: %+v", v.Gate)
 	}
 	if v = decide.Target(c, deploymentRef("late-web"), c.now, nil); v.Gate.Kind != decide.GateOrder {
@@ -115,7 +115,7 @@ func TestADecisionOfAMomentBeforeKeepsTheTimeout(t *testing.T) {
 		Waits: &decide.Waits{}}
 	gate := func(name string, at time.Time) decide.GateKind {
 		v := decide.Target(c, deploymentRef(name), at, nil)
-		c.Looked(deploymentRef(name), &v, at)
+		c.Decided(deploymentRef(name), &v, at)
 		return v.Gate.Kind
 	}
 	for range 2 {

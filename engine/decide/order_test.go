@@ -213,7 +213,7 @@ func TestStandingsThatCannotBe(t *testing.T) {
 		c.Resume(decide.Line{Policy: nights, Direction: workload.DirectionUp}, at)
 		web := deploymentRef("web")
 		v := decide.Target(c, web, morning, nil)
-		for slices.Contains(c.Looked(web, &v, morning), web) { // a target that comes due is decided again
+		for slices.Contains(c.Decided(web, &v, morning), web) { // a target that comes due is decided again
 			v = decide.Target(c, web, morning, nil)
 		}
 		if v.Gate.Kind != decide.GateOrder || v.Gate.Order.Entering {
@@ -285,7 +285,7 @@ func (c *crew) work() {
 	v := c.decided[i]
 	c.decided = append(c.decided[:i:i], c.decided[i+1:]...)
 	ref := v.Kind.Ref(v.Object)
-	c.queue = append(c.queue, c.Looked(ref, &v, c.now)...)
+	c.queue = append(c.queue, c.Decided(ref, &v, c.now)...)
 	if len(c.queue) > 1000 {
 		c.t.Fatal("targets have each other decided for ever")
 	}
@@ -394,7 +394,7 @@ func TestWavesAreNotLookedThroughAnew(t *testing.T) {
 			ref := c.queue[0]
 			c.queue = c.queue[1:]
 			v := decide.Target(c, ref, c.now, nil)
-			c.queue = append(c.queue, c.Looked(ref, &v, c.now)...)
+			c.queue = append(c.queue, c.Decided(ref, &v, c.now)...)
 			if v.Result.Patch == nil || v.Gate.Kind != decide.GateOpen {
 				continue
 			}

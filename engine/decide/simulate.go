@@ -204,7 +204,7 @@ func (s *simulation) settle(now time.Time) error {
 func (s *simulation) decide(t *simulated, now time.Time) (wrote bool, err error) {
 	v := decider{w: s.w, now: now, waits: &s.waits, settles: true}.target(t.ref, nil)
 	t.wake = v.Wake
-	s.addDue(s.waits.Looked(t.ref, &v, now)...)
+	s.addDue(s.waits.Decided(t.ref, &v, now)...)
 	switch {
 	case v.Object == nil || v.Err != nil || v.Result.Patch == nil:
 		return false, nil //nolint:nilerr // only another form of the object can help, so nothing is written

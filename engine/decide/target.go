@@ -76,19 +76,19 @@ type decider struct {
 	// settles: every object settles as soon as it is written, in simulations, where no controller
 	// acts.
 	settles bool
-	// looks has the results of looks at waves, for many decisions about one unchanged world. nil: no results
+	// searched has the results of searches of waves, for many decisions about one unchanged world. nil: no results
 	// are kept.
-	looks map[lookKey]Wave
+	searched map[searchKey]Wave
 }
 
-// Survey decides about many targets of a world at one instant. It looks through each wave once. The world must not
+// Survey decides about many targets of a world at one instant. It searches each wave once. The world must not
 // change.
 type Survey struct{ d decider }
 
 // NewSurvey returns a Survey of a world at an instant.
 func NewSurvey(w World, now time.Time) *Survey {
 	d := deciderOf(w, now)
-	d.looks = map[lookKey]Wave{}
+	d.searched = map[searchKey]Wave{}
 	return &Survey{d}
 }
 

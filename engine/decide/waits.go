@@ -139,8 +139,8 @@ func (w *Waits) concerned(ref workload.Ref, yield func(Line, *room)) {
 	}
 }
 
-// Looked records the verdict about a target, and returns the targets to decide again.
-func (w *Waits) Looked(ref workload.Ref, v *Verdict, now time.Time) (again []workload.Ref) {
+// Decided records the verdict about a target, and returns the targets to decide again.
+func (w *Waits) Decided(ref workload.Ref, v *Verdict, now time.Time) (again []workload.Ref) {
 	if len(w.rooms) == 0 && !v.isOrdered() {
 		return nil // the common case
 	}
@@ -212,7 +212,7 @@ func (w *Waits) enter(ref workload.Ref, wave *Wave, now time.Time) (again []work
 	r.members[ref] = m
 	p := r.party(m.entry)
 	if wave.Entering || p == nil && wave.Seen < m.entry {
-		return []workload.Ref{ref} // the searchWave was before the entry
+		return []workload.Ref{ref} // the search was before the entry
 	}
 	waited, moved := m.waits, p == nil || p.isOver(wave.Transition, now, wave.Waves) || p.isBefore(wave)
 	switch {

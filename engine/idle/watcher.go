@@ -121,7 +121,7 @@ func (w *watcher) enter(ctx context.Context, turns chan struct{}) (leave func())
 }
 
 // ask returns the present demand, and the instant of the answer by the server's clock. This clock alone measures the time without use.
-func (w *watcher) ask(ctx context.Context) (a *demand.Look, now time.Time, err error) {
+func (w *watcher) ask(ctx context.Context) (a *demand.Reading, now time.Time, err error) {
 	defer w.turn(ctx)()
 	begin := w.opts.Clock.Now()
 	found, warnings, err := w.server.Now(ctx, w.query.Now, time.Time{})
@@ -138,7 +138,7 @@ func (w *watcher) ask(ctx context.Context) (a *demand.Look, now time.Time, err e
 	case off > w.rule.Interval:
 		err = fmt.Errorf("its clock differs by %s from Flyball's, which is more than spec.idle.interval", off.Round(time.Second))
 	}
-	return w.query.Look(found), now, err
+	return w.query.Read(found), now, err
 }
 
 func partial(warnings []string) error {
@@ -146,7 +146,7 @@ func partial(warnings []string) error {
 }
 
 // take adds an answer to the knowledge of each target. It reports whether the answer names any target.
-func (w *watcher) take(now time.Time, a *demand.Look) (named bool) {
+func (w *watcher) take(now time.Time, a *demand.Reading) (named bool) {
 	s := w.opts.World.Snapshot()
 	p := s.Find(w.id)
 	if p == nil {
@@ -236,13 +236,13 @@ func (w *watcher) recall(ctx context.Context) {
 		return
 	}
 	w.unread, w.end = fault{}, first.Add(-step)
-	if !w.join(w.query.Looks(found, first, step, n), first, step) {
+	if !w.join(w.query.ReadSteps(found, first, step, n), first, step) {
 		w.end = w.begin
 	}
 }
 
 // join adds a part of the history to the knowledge of each target. It reports whether an earlier part can tell more.
-func (w *watcher) join(past []*demand.Look, first time.Time, step time.Duration) (more bool) {
+func (w *watcher) join(past []*demand.Reading, first time.Time, step time.Duration) (more bool) {
 	next := make(world.Uses, len(w.uses))
 	var news []workload.Ref
 	for _, a := range past {

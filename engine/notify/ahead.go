@@ -101,8 +101,8 @@ func (w *Watch) Due(id workload.Policy, transition time.Time, ahead time.Duratio
 	return w.looked || begin.After(w.until), time.Time{}
 }
 
-// Looked ends a look at all policies and forgets past transitions.
-func (w *Watch) Looked(now time.Time) {
+// EndPass ends a look at all policies and forgets past transitions.
+func (w *Watch) EndPass(now time.Time) {
 	w.looked = true
 	for id, at := range w.announced {
 		if !at.After(now) {

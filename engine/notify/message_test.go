@@ -294,13 +294,13 @@ func TestATransitionIsAnnouncedOnce(t *testing.T) {
 	if due, at := w.Due(nights, dusk, quarter, noon); due || !at.Equal(dusk.Add(-quarter)) {
 		t.Fatal(due, at)
 	}
-	w.Looked(noon)
+	w.EndPass(noon)
 	for i, want := range []bool{true, false, false} {
 		now := dusk.Add(time.Duration(i-10) * time.Minute)
 		if due, _ := w.Due(nights, dusk, quarter, now); due != want {
 			t.Errorf("look %d: %t", i, due)
 		}
-		w.Looked(now)
+		w.EndPass(now)
 	}
 	// The transition is moved by an edit, so that its message is due at once.
 	if due, _ := w.Due(nights, dusk.Add(-time.Minute), quarter, dusk.Add(-5*time.Minute)); !due {

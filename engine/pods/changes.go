@@ -32,7 +32,7 @@ func (m *Members) podChanged(ctx context.Context, turn int, old, pod *workload.O
 			m.tree.remove(old, now)
 		}
 		if pod != nil {
-			m.lookInto(ctx, pod.OwnerReference)
+			m.watchedKind(ctx, pod.OwnerReference)
 			m.tree.add(pod, now)
 			refs = append(refs, m.above(home(pod))...)
 		}

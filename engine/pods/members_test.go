@@ -147,7 +147,7 @@ func TestMissingOwnerKindsAreDropped(t *testing.T) {
 	m.Observe(listener{make(chan struct{}, 10*ownerKindsAtMost), nil})
 	look := func(kind string) {
 		m.mu.Lock()
-		m.lookInto(t.Context(), &workload.OwnerReference{GroupKind: schema.GroupKind{Group: "here", Kind: kind}})
+		m.watchedKind(t.Context(), &workload.OwnerReference{GroupKind: schema.GroupKind{Group: "here", Kind: kind}})
 		m.mu.Unlock()
 		await.True(t, kind+" is looked into", func() bool {
 			k, _ := m.owners.at(schema.GroupKind{Group: "here", Kind: kind})
@@ -175,7 +175,7 @@ func TestKindsThatDoNotAnswerAreBounded(t *testing.T) {
 	m.mu.Lock()
 	for i := range ownerKindsAtMost + 10 {
 		gk = schema.GroupKind{Group: "away", Kind: fmt.Sprint("Kind", i)}
-		m.lookInto(t.Context(), &workload.OwnerReference{GroupKind: gk})
+		m.watchedKind(t.Context(), &workload.OwnerReference{GroupKind: gk})
 	}
 	m.mu.Unlock()
 	if n := len(m.owners.all); n != ownerKindsAtMost {

@@ -20,7 +20,7 @@ func (m *Members) ownerReferenceOf(ref workload.Ref) *workload.OwnerReference {
 	if watched {
 		return owner
 	}
-	if obj := m.lookInto(m.need, &workload.OwnerReference{GroupKind: ref.GroupKind}).get(ref.Namespace, ref.Name); obj != nil {
+	if obj := m.watchedKind(m.need, &workload.OwnerReference{GroupKind: ref.GroupKind}).get(ref.Namespace, ref.Name); obj != nil {
 		return obj.OwnerReference
 	}
 	return nil
@@ -34,9 +34,9 @@ func (m *Members) ends(gk schema.GroupKind) bool {
 	return m.opts.Cluster.Ends(gk)
 }
 
-// lookInto starts the watch of an owner's kind, unless the kind is watched elsewhere, and returns the state of the
+// watchedKind starts the watch of an owner's kind, unless the kind is watched elsewhere, and returns the state of the
 // kind. The caller holds the lock.
-func (m *Members) lookInto(ctx context.Context, owner *workload.OwnerReference) ownerKind {
+func (m *Members) watchedKind(ctx context.Context, owner *workload.OwnerReference) ownerKind {
 	if owner == nil || ctx == nil || m.ends(owner.GroupKind) {
 		return ownerKind{}
 	}
@@ -71,8 +71,8 @@ func (m *Members) Above(ref workload.Ref) (refs []workload.Ref, sure bool) {
 	return refs[1:], m.owners.isSettled(refs[len(refs)-1].GroupKind)
 }
 
-// Look looks up the owner of an object watched elsewhere again, and notifies the listeners about pods with a new owner.
-func (m *Members) Look(ref workload.Ref) {
+// Relink looks up the owner of an object watched elsewhere again, and notifies the listeners about pods with a new owner.
+func (m *Members) Relink(ref workload.Ref) {
 	m.mu.Lock()
 	var refs []workload.Ref
 	if b := m.tree.branches[ref]; b != nil && m.known {

@@ -83,13 +83,13 @@ func (s *Writer) announceTransition(obj policy.Object, v *view, next *announceme
 	s.mu.Lock()
 	owed := s.owed[id]
 	var now []*announcement
-	if owed != nil && (next != nil || v.looked()) {
+	if owed != nil && (next != nil || v.isComplete()) {
 		now = append(now, owed)
 		delete(s.owed, id)
 	}
 	switch {
 	case next == nil:
-	case v.looked():
+	case v.isComplete():
 		now = append(now, next)
 	default:
 		s.owed[id] = next
@@ -103,8 +103,8 @@ func (s *Writer) announceTransition(obj policy.Object, v *view, next *announceme
 	}
 }
 
-// looked reports whether every known target was decided, and whether the enforcement of a freeze was checked.
-func (v *view) looked() bool {
+// isComplete reports whether every known target was decided, and whether the enforcement of a freeze was checked.
+func (v *view) isComplete() bool {
 	return v.policy.Deleting || v.counts.undecided == 0 && v.listing == "" && (!v.judges || v.known)
 }
 

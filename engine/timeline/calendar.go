@@ -133,7 +133,7 @@ type stretches struct {
 }
 
 func (r *stretches) state(at int64) (bool, string) {
-	if on, _ := r.look(at, forward); !on {
+	if on, _ := r.transition(at, forward); !on {
 		return false, ""
 	}
 	for _, s := range r.named {
@@ -144,7 +144,7 @@ func (r *stretches) state(at int64) (bool, string) {
 	return true, ""
 }
 
-func (r *stretches) look(at int64, d direction) (bool, int64) {
+func (r *stretches) transition(at int64, d direction) (bool, int64) {
 	// The first range that ends after the instant contains the instant or follows it.
 	i, _ := slices.BinarySearchFunc(r.merged, at+1, func(s span, end int64) int { return cmp.Compare(s.to, end) })
 	on := i < len(r.merged) && r.merged[i].from <= at
@@ -194,7 +194,7 @@ func (y *yearlyDays) state(reading int64) (bool, string) {
 	return false, ""
 }
 
-func (y *yearlyDays) look(reading int64, d direction) (bool, int64) {
+func (y *yearlyDays) transition(reading int64, d direction) (bool, int64) {
 	if len(y.named) == 0 {
 		return false, d.farthest()
 	}

@@ -13,11 +13,11 @@ func (n *clip) state(at int64) (bool, string) {
 	return n.node.state(at)
 }
 
-func (n *clip) look(at int64, d direction) (bool, int64) {
+func (n *clip) transition(at int64, d direction) (bool, int64) {
 	inside := at >= n.from && at < n.to
 	switch {
 	case inside:
-		on, transition := n.node.look(at, d)
+		on, transition := n.node.transition(at, d)
 		switch {
 		case on:
 			return true, min(max(transition, n.from), n.to)
@@ -37,7 +37,7 @@ func (n *clip) look(at int64, d direction) (bool, int64) {
 // entry returns the nearest transition inside the clip, seen from an instant outside. at is the instant inside at which the
 // search begins.
 func (n *clip) entry(at int64, d direction) int64 {
-	on, transition := n.node.look(at, d)
+	on, transition := n.node.transition(at, d)
 	switch {
 	case on && d == forward:
 		return n.from

@@ -91,8 +91,8 @@ func (n *not) state(at int64) (bool, string) {
 	return !on, label
 }
 
-func (n *not) look(at int64, d direction) (bool, int64) {
-	on, transition := n.inner.look(at, d)
+func (n *not) transition(at int64, d direction) (bool, int64) {
+	on, transition := n.inner.transition(at, d)
 	return !on, transition
 }
 
@@ -123,10 +123,10 @@ func (n *union) state(at int64) (bool, string) {
 	return false, off
 }
 
-func (n *union) look(at int64, d direction) (bool, int64) {
+func (n *union) transition(at int64, d direction) (bool, int64) {
 	nearest := d.farthest()
 	for _, part := range n.parts {
-		on, transition := part.look(at, d)
+		on, transition := part.transition(at, d)
 		if on {
 			return true, n.extend(transition, d)
 		}
@@ -152,7 +152,7 @@ func (n *union) extend(transition int64, d direction) int64 {
 				return d.farthest()
 			}
 			if on, _ := part.state(d.beyond(transition)); on { // the next transition of a part that is off is not needed
-				_, transition = part.look(d.beyond(transition), d)
+				_, transition = part.transition(d.beyond(transition), d)
 			}
 		}
 		if transition == before {
@@ -229,17 +229,17 @@ type settled struct {
 
 // settle returns the node as a settled node if its last run never ends, else the node itself.
 func settle(n node) node {
-	on, end := n.look(steady, forward)
+	on, end := n.transition(steady, forward)
 	if !on || end < latest {
 		return n
 	}
-	_, from := n.look(steady, backward)
+	_, from := n.transition(steady, backward)
 	return &settled{node: n, from: from}
 }
 
-func (n *settled) look(at int64, d direction) (bool, int64) {
+func (n *settled) transition(at int64, d direction) (bool, int64) {
 	if at < n.from {
-		return n.node.look(at, d)
+		return n.node.transition(at, d)
 	}
 	if d == forward {
 		return true, forever

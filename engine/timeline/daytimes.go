@@ -21,7 +21,7 @@ func (n *dayTimes) state(reading int64) (bool, string) {
 	return false, ""
 }
 
-func (n *dayTimes) look(reading int64, d direction) (bool, int64) {
+func (n *dayTimes) transition(reading int64, d direction) (bool, int64) {
 	on, day := n.candidate(reading)
 	switch {
 	case !on && d == forward:

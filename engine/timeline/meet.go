@@ -49,7 +49,7 @@ func partsOf(n node) []node {
 func firstOn(nodes []node, at int64) (on bool, transition int64) {
 	transition = forever
 	for _, n := range nodes {
-		on, next := n.look(at, forward)
+		on, next := n.transition(at, forward)
 		if on {
 			return true, 0
 		}

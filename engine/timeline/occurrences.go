@@ -66,7 +66,7 @@ func (n *occurrences) state(at int64) (bool, string) {
 	return false, ""
 }
 
-func (n *occurrences) look(at int64, d direction) (bool, int64) {
+func (n *occurrences) transition(at int64, d direction) (bool, int64) {
 	day, ok := n.latest(at)
 	on := ok && at < n.end(day)
 	switch {

@@ -69,7 +69,7 @@ func (p *pair) state(reading int64) (bool, string) {
 	return false, p.offLabel
 }
 
-func (p *pair) look(reading int64, d direction) (bool, int64) {
+func (p *pair) transition(reading int64, d direction) (bool, int64) {
 	if p.off {
 		return false, d.farthest()
 	}

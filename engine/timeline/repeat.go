@@ -56,7 +56,7 @@ func (r *repeat) state(at int64) (bool, string) {
 	return false, ""
 }
 
-func (r *repeat) look(at int64, d direction) (bool, int64) {
+func (r *repeat) transition(at int64, d direction) (bool, int64) {
 	opened := r.previous(at) // the window of an earlier opening would have closed earlier
 	on := at-opened < r.length
 	switch {

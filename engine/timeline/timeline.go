@@ -43,14 +43,14 @@ func (t Timeline) At(at time.Time) Span {
 	u := toSeconds(at)
 	n := t.node()
 	on, label := n.state(u)
-	_, until := n.look(u, forward)
-	_, since := n.look(u, backward)
+	_, until := n.transition(u, forward)
+	_, since := n.transition(u, backward)
 	return Span{Active: on, Since: toTime(since), Until: toTime(until), Name: label}
 }
 
 // Next returns the first change of state strictly after the instant, and false if nothing ever changes again.
 func (t Timeline) Next(after time.Time) (time.Time, bool) {
-	_, transition := t.node().look(toSeconds(after), forward)
+	_, transition := t.node().transition(toSeconds(after), forward)
 	return toTime(transition), isInstant(transition)
 }
 
@@ -75,15 +75,15 @@ func (t Timeline) node() node {
 type node interface {
 	// state returns whether the rule is on at the instant, and the responsible label.
 	state(at int64) (on bool, label string)
-	// look returns the state at the instant, and a transition of the state's run. With forward, the transition is the first
+	// transition returns the state at the instant, and a transition of the state's run. With forward, the transition is the first
 	// instant after the run. With backward, it is the first instant of the run.
-	look(at int64, d direction) (on bool, transition int64)
+	transition(at int64, d direction) (on bool, transition int64)
 }
 
 type never struct{}
 
-func (never) state(int64) (bool, string)              { return false, "" }
-func (never) look(_ int64, d direction) (bool, int64) { return false, d.farthest() }
+func (never) state(int64) (bool, string)                    { return false, "" }
+func (never) transition(_ int64, d direction) (bool, int64) { return false, d.farthest() }
 
 type direction int8
 

@@ -9,8 +9,8 @@ type wall struct {
 
 func (n *wall) state(at int64) (bool, string) { return n.set.state(n.zone.high(at)) }
 
-func (n *wall) look(at int64, d direction) (bool, int64) {
-	on, transition := n.set.look(n.zone.high(at), d)
+func (n *wall) transition(at int64, d direction) (bool, int64) {
+	on, transition := n.set.transition(n.zone.high(at), d)
 	if d == forward {
 		return on, n.end(on, transition)
 	}
@@ -24,7 +24,7 @@ func (n *wall) end(on bool, transition int64) int64 {
 		if exact {
 			return at
 		}
-		after, next := n.set.look(n.zone.high(at), forward)
+		after, next := n.set.transition(n.zone.high(at), forward)
 		if after != on {
 			return at
 		}
@@ -42,7 +42,7 @@ func (n *wall) start(on bool, transition int64) int64 {
 		if reading == transition-1 {
 			return at
 		}
-		before, previous := n.set.look(reading, backward)
+		before, previous := n.set.transition(reading, backward)
 		if before != on {
 			return at
 		}

@@ -67,7 +67,7 @@ func (w *weekly) state(reading int64) (bool, string) {
 	return true, w.label
 }
 
-func (w *weekly) look(reading int64, d direction) (bool, int64) {
+func (w *weekly) transition(reading int64, d direction) (bool, int64) {
 	monday, on, next := w.locate(reading)
 	switch {
 	case len(w.transitions) == 0:

@@ -17,9 +17,9 @@ type counted struct {
 	looks *int
 }
 
-func (c counted) look(at int64, d direction) (bool, int64) {
+func (c counted) transition(at int64, d direction) (bool, int64) {
 	*c.looks++
-	return c.node.look(at, d)
+	return c.node.transition(at, d)
 }
 
 // TestEndlessWindowsAreNotSearched: windows of ten years must not delay others by a search for their end. Windows
@@ -96,7 +96,7 @@ func TestManyWindowsInARow(t *testing.T) {
 		}
 		all = append(all, w)
 	}
-	if _, transition := Union(all...).root.look(start.Unix(), forward); transition != at(windows).Unix() {
+	if _, transition := Union(all...).root.transition(start.Unix(), forward); transition != at(windows).Unix() {
 		t.Errorf("%d windows of %d years end at %s, want %s", windows, years, time.Unix(transition, 0).UTC(), at(windows))
 	}
 }

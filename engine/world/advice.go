@@ -37,9 +37,9 @@ func (w *World) Advise(ref workload.Ref, a *workload.Advice) {
 	}
 }
 
-// looksAtAmounts reports whether a policy reads requests and target utilisations. A tuning policy does so even if its
+// readsAmounts reports whether a policy reads requests and target utilisations. A tuning policy does so even if its
 // spec is unreadable, because its values may have to be restored.
-func looksAtAmounts(p *policy.Policy) bool {
+func readsAmounts(p *policy.Policy) bool {
 	return p.Tuner != nil || p.Wants(v1alpha1.CapabilityResources) || p.Wants(v1alpha1.CapabilityUtilisation)
 }
 
@@ -54,7 +54,7 @@ func (tx *Tx) LeavePods(leaving bool) { tx.next.leaving = leaving }
 // policy also reads the autoscalers of its targets. It also reads kinds that it no longer selects, because it
 // restores pods from the templates of their objects.
 func (s *Snapshot) keepsAmounts(gk schema.GroupKind, p *Policy) bool {
-	if !looksAtAmounts(p.Policy.Policy) {
+	if !readsAmounts(p.Policy.Policy) {
 		return false
 	}
 	if p.mayTouch(gk) {

@@ -193,7 +193,7 @@ func (e *policyEditor) count(p *Policy, by int) {
 		if p.Sleeps() {
 			e.add(need{part: settled, kind: kind}, by)
 		}
-		if looksAtAmounts(p.Policy.Policy) {
+		if readsAmounts(p.Policy.Policy) {
 			e.add(need{part: amounts, kind: kind}, by)
 		}
 	}

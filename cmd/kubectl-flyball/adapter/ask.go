@@ -79,7 +79,7 @@ func (l *Live) Ask(ctx context.Context) (answers []Answer, err error) {
 	if err := l.prepare(); err != nil {
 		return nil, err
 	}
-	awake, err := l.look(ctx)
+	awake, err := l.readWithPods(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -275,7 +275,7 @@ func (l *Live) watch(ctx context.Context, asleep bool) (*watched, error) {
 	for {
 		var err error
 		now := l.Cluster.Now() // before the look: a slow look at the end counts
-		if w.seen, err = l.look(ctx); err != nil {
+		if w.seen, err = l.readWithPods(ctx); err != nil {
 			return nil, err
 		}
 		if asleep && w.object.Ledger == nil {
@@ -335,8 +335,8 @@ func (l *Live) read(ctx context.Context) (seen, error) {
 	return now, err
 }
 
-// look reads the object before its pods, so that a settled object has its pods already.
-func (l *Live) look(ctx context.Context) (seen, error) {
+// readWithPods reads the object before its pods, so that a settled object has its pods already.
+func (l *Live) readWithPods(ctx context.Context) (seen, error) {
 	now, err := l.read(ctx)
 	if err != nil || l.Namespace == "" {
 		return now, err

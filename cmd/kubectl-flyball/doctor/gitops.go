@@ -59,12 +59,12 @@ func (c *Checkup) gitops(memory *world.Memory, tools GitOps, now time.Time) erro
 			return fmt.Errorf("foresee the writes to applied objects: %w", err)
 		}
 		if !write.At.Equal(at) {
-			n.look()
+			n.judgeDue()
 			at = write.At
 		}
 		n.wrote(&write)
 	}
-	n.look()
+	n.judgeDue()
 	c.addConflicts(slices.SortedFunc(maps.Values(n.conflicts), (*conflict).compare), tools.Why)
 	return nil
 }

@@ -100,8 +100,8 @@ func (n *nights) keepApplier(by workload.Ref) {
 	n.appliers[by] = written{rawjson.ParseBytes(n.sandbox.Raw(by)), len(n.sandbox.Object(by).Ledger) > 0}
 }
 
-// look notes the conflicts at the end of an instant.
-func (n *nights) look() {
+// judgeDue notes the conflicts at the end of an instant.
+func (n *nights) judgeDue() {
 	for ref := range n.due {
 		if len(n.changed[ref]) > 0 {
 			n.judge(n.objects[ref], n.changed[ref])

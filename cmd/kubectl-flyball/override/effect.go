@@ -70,7 +70,7 @@ func (o *Order) Of(ctx context.Context, w *source.World, places []Place) (*Effec
 	if !o.End {
 		previews := named(w, e.Overrides)
 		after = with(w, previews)
-		if err := e.look(after, previews); err != nil {
+		if err := e.count(after, previews); err != nil {
 			return nil, err
 		}
 	}
@@ -124,8 +124,8 @@ func without(w *source.World, overrides []policy.Object) *source.World {
 	return &edited
 }
 
-// look counts the objects of a world on which its Overrides have their effect, and finds the limits of the others.
-func (e *Effect) look(w *source.World, overrides []policy.Object) error {
+// count counts the objects of a world on which its Overrides have their effect, and finds the limits of the others.
+func (e *Effect) count(w *source.World, overrides []policy.Object) error {
 	memory, err := w.Memory()
 	if err != nil {
 		return err

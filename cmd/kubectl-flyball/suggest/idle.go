@@ -97,7 +97,7 @@ func (o *ScheduleOptions) uses(ctx context.Context, rule *demand.Rule, ref workl
 		for _, text := range warnings {
 			o.note("Prometheus says: " + text)
 		}
-		for _, l := range query.Looks(found, first, step, part) {
+		for _, l := range query.ReadSteps(found, first, step, part) {
 			all = append(all, l.Of(ref))
 		}
 	}

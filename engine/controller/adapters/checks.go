@@ -179,7 +179,7 @@ func (c *Controller) suspect(name string) {
 func (c *Controller) check(ctx context.Context, a *v1alpha1.Adapter) *finding {
 	f := c.newFinding(a)
 	if !c.accept(ctx, a, f) {
-		c.lookForKind(ctx, a, f)
+		c.checkAbsence(ctx, a, f)
 		f.skip(v1alpha1.ConditionSchemaMatched, v1alpha1.ConditionAuthorized, v1alpha1.ConditionWatching)
 		return f
 	}
@@ -283,9 +283,9 @@ func nameFor(resource schema.GroupVersionResource) string {
 	return strings.TrimSuffix(resource.Resource+"."+resource.Group, ".")
 }
 
-// lookForKind checks whether the kind of an adapter that was not accepted is gone. If it is gone, nothing is left to
+// checkAbsence checks whether the kind of an adapter that was not accepted is gone. If it is gone, nothing is left to
 // restore.
-func (c *Controller) lookForKind(ctx context.Context, a *v1alpha1.Adapter, f *finding) {
+func (c *Controller) checkAbsence(ctx context.Context, a *v1alpha1.Adapter, f *finding) {
 	served, err := c.whetherServed(ctx, a)
 	if err != nil || !served.Absence.IsGone() {
 		f.skip(v1alpha1.ConditionServed)

@@ -55,7 +55,7 @@ func (c *Controller) release(ctx context.Context, a *v1alpha1.Adapter) (time.Dur
 	if now := c.World.Snapshot().InUse(gk); now != nil {
 		left = c.changed(now)
 		if left > 0 {
-			message = releasing(left, now.Live.WithLedgers()) + c.lookAtRights(ctx, a, now, f)
+			message = releasing(left, now.Live.WithLedgers()) + c.missingRights(ctx, a, now, f)
 		}
 	}
 	// The adapter is never let go at the first look, because the watch may not show an earlier write yet.
@@ -65,10 +65,10 @@ func (c *Controller) release(ctx context.Context, a *v1alpha1.Adapter) (time.Dur
 	return c.letGo(ctx, a)
 }
 
-// lookAtRights checks the rights of an adapter being deleted, if a write was forbidden or rights were missing before.
+// missingRights checks the rights of an adapter being deleted, if a write was forbidden or rights were missing before.
 // It returns a text about the rights missing for the restore, to append to a message. Empty means that no right is
 // known to be missing.
-func (c *Controller) lookAtRights(ctx context.Context, a *v1alpha1.Adapter, k *world.LiveKind, f *finding) string {
+func (c *Controller) missingRights(ctx context.Context, a *v1alpha1.Adapter, k *world.LiveKind, f *finding) string {
 	c.mu.RLock()
 	suspected := time.Since(c.suspected[a.Name]) < rightsRecheck
 	c.mu.RUnlock()

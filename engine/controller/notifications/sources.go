@@ -118,7 +118,7 @@ func (a *ahead) announce(now time.Time) (next time.Time) {
 		next = timeline.Earliest(next, at) // the transition after it may be near too
 	}
 	for _, box := range boxes {
-		box.looked(now)
+		box.endPass(now)
 	}
 	return next
 }
@@ -140,8 +140,8 @@ func (b *mailbox) isDue(id workload.Policy, transition, now time.Time) (due bool
 	return due, at
 }
 
-func (b *mailbox) looked(now time.Time) {
+func (b *mailbox) endPass(now time.Time) {
 	b.share.mu.Lock()
 	defer b.share.mu.Unlock()
-	b.watch.Looked(now)
+	b.watch.EndPass(now)
 }

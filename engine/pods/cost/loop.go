@@ -37,9 +37,9 @@ type PodsWithCosts interface {
 	// such a cost that an object owns directly, finished pods included.
 	Costed() []workload.Ref
 	CostedPods(ref workload.Ref) []*workload.Pod
-	// Look looks up the owner of an object again. Refresh looks up the owners of all objects again, after more kinds
+	// Relink looks up the owner of an object again. Refresh looks up the owners of all objects again, after more kinds
 	// have become known.
-	Look(ref workload.Ref)
+	Relink(ref workload.Ref)
 	Refresh()
 }
 
@@ -107,7 +107,7 @@ func (l *Actuator) Run(ctx context.Context) {
 // Decided implements target.Actuator.
 func (l *Actuator) Decided(ref workload.Ref, v *decide.Verdict) {
 	claimed := v.Plan.DeletionCosts != nil
-	l.members.Look(ref)
+	l.members.Relink(ref)
 	news := l.book.claim(ref, claimed, l.isGoing(ref), l.clock.Now())
 	if news {
 		l.queueBelow(ref)

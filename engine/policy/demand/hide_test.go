@@ -87,7 +87,7 @@ func (s *store) sleeps(t *testing.T, rule *demand.Rule, q *demand.Query) string 
 	web, u := workload.Ref{Namespace: "shop", Name: "web"}, workload.Use{}
 	for i := range 40 {
 		now := noon.Add(time.Duration(i) * rule.Interval)
-		look := q.Look(s.ask(t, q.Now, now))
+		look := q.Read(s.ask(t, q.Now, now))
 		look.See(web)
 		look.See(workload.Ref{Namespace: "shop", Name: "db"})
 		u = demand.Observe(u, now, 0, look.Of(web), rule.Fresh())

@@ -218,7 +218,7 @@ func TestNoSequenceOfSamplesPutsAUsedTargetToSleep(t *testing.T) {
 			if dice.IntN(odd) == 0 {
 				continue
 			}
-			u = demand.Observe(u, now, 0, q.Look(s.ask(r, q.Now, now)).Of(web), rule.Fresh())
+			u = demand.Observe(u, now, 0, q.Read(s.ask(r, q.Now, now)).Of(web), rule.Fresh())
 			if rule.At(&u, now, time.Time{}, false).Class != workload.ClassSleep {
 				continue
 			}

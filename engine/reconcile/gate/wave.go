@@ -74,7 +74,7 @@ func (o *Wave) Decided(ref workload.Ref, v *decide.Verdict, now time.Time) []wor
 	if v.Object == nil {
 		return o.waits.Gone(ref)
 	}
-	return o.waits.Looked(ref, v, now)
+	return o.waits.Decided(ref, v, now)
 }
 
 // ForgetPolicy drops the waits for a policy.

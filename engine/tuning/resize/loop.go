@@ -46,9 +46,9 @@ type Turns interface {
 	// TakeRestart asks whether a target may restart pods by changes in place now. waits is the reason to wait, or "". A
 	// waiting target is decided again once it may go on.
 	TakeRestart(ctx context.Context, ref workload.Ref, id workload.Policy, need rollout.Need) (waits string)
-	// LookRestart records the progress of a target; it is called before TakeRestart. settled is true if no pod of the
+	// NoteRestart records the progress of a target; it is called before TakeRestart. settled is true if no pod of the
 	// target is being restarted or has still to be restarted.
-	LookRestart(ref workload.Ref, settled bool)
+	NoteRestart(ref workload.Ref, settled bool)
 }
 
 // Options configure an Actuator.
@@ -292,7 +292,7 @@ func (l *Actuator) forget(ref workload.Ref, f *workload.Fleet) {
 	_, had := l.notes[ref]
 	delete(l.notes, ref)
 	l.mu.Unlock()
-	l.opts.Turns.LookRestart(ref, isSettled(f, podsize.ResizePlan{}))
+	l.opts.Turns.NoteRestart(ref, isSettled(f, podsize.ResizePlan{}))
 	if had {
 		l.opts.Requeue(ref)
 	}
@@ -326,7 +326,7 @@ func (l *Actuator) process(ctx context.Context, ref workload.Ref) error {
 	}
 	plan := podsize.PlanResizes(f, want, server, l.refusals(ref))
 	n.Resizing = plan.Resizing
-	l.opts.Turns.LookRestart(ref, isSettled(f, plan))
+	l.opts.Turns.NoteRestart(ref, isSettled(f, plan))
 	if len(plan.Changes) == 0 {
 		l.setNote(ref, n)
 		return nil

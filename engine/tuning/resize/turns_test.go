@@ -48,13 +48,13 @@ func (underTest) Above(workload.Ref) ([]workload.Ref, bool)        { return nil,
 func (underTest) Observe(pods.Listener)                            {}
 func (underTest) Trouble() string                                  { return "" }
 
-// looked is a Turns that records the settled values of all calls of LookRestart.
-type looked struct{ settled []bool }
+// turns is a Turns that records the settled values of all calls of NoteRestart.
+type turns struct{ settled []bool }
 
-func (*looked) TakeRestart(context.Context, workload.Ref, workload.Policy, rollout.Need) string {
+func (*turns) TakeRestart(context.Context, workload.Ref, workload.Policy, rollout.Need) string {
 	return ""
 }
-func (l *looked) LookRestart(_ workload.Ref, settled bool) { l.settled = append(l.settled, settled) }
+func (l *turns) NoteRestart(_ workload.Ref, settled bool) { l.settled = append(l.settled, settled) }
 
 // TestATargetKeepsItsTurnWhilePodsAreRestarted: a target keeps its turn even without a claim. After a start of the
 // manager the claim may be unknown, and the turn must not go to another target while a node is still restarting pods.
@@ -78,7 +78,7 @@ func TestATargetKeepsItsTurnWhilePodsAreRestarted(t *testing.T) {
 		{"somebody else has changed it", &workload.Fleet{Own: own, Pods: []*workload.Pod{resized("other", underWay)}}, []bool{true}, false},
 		{"it is not ready for reasons of its own", &workload.Fleet{Own: own, Pods: []*workload.Pod{resized("", unready)}}, []bool{true}, false},
 	} {
-		turns := &looked{}
+		turns := &turns{}
 		l := New(world.New(selector.Scope{}), underTest{web: tc.pods}, nil, nil, nil, Options{Turns: turns, Log: logr.Discard()})
 		if err := l.process(t.Context(), web); err != nil {
 			t.Errorf("%s: %v", tc.reason, err)

@@ -107,12 +107,12 @@ func (r *Gate) TakeRestart(ctx context.Context, ref workload.Ref, id workload.Po
 	return ""
 }
 
-// LookRestart records the progress of a target that restarts pods by in-place changes. A target that waited for its
+// NoteRestart records the progress of a target that restarts pods by in-place changes. A target that waited for its
 // turn must call TakeRestart again.
-func (r *Gate) LookRestart(ref workload.Ref, settled bool) {
+func (r *Gate) NoteRestart(ref workload.Ref, settled bool) {
 	turn := Turn{Ref: ref, InPlace: true}
-	r.Look(turn, "", func() bool { return settled }, r.clock.Now())
-	r.Looked(turn)
+	r.Record(turn, "", func() bool { return settled }, r.clock.Now())
+	r.EndWait(turn)
 }
 
 // limitOf returns the number of a policy's targets that may restart pods at the same time.
@@ -152,7 +152,7 @@ func (r *Gate) Leave(w *gate.Write, end gate.End) *gate.Wait {
 }
 
 // Withdraw implements gate.Gate. A target that asks for no roll-out no longer waits for a place.
-func (r *Gate) Withdraw(ref workload.Ref) { r.Looked(Turn{Ref: ref}) }
+func (r *Gate) Withdraw(ref workload.Ref) { r.EndWait(Turn{Ref: ref}) }
 
 // Forget implements gate.Gate.
 func (r *Gate) Forget(ref workload.Ref) {
@@ -166,7 +166,7 @@ func (r *Gate) Forget(ref workload.Ref) {
 // obstacle, or "" if the write need not wait. A target that has not asked for a place no longer waits for one.
 func (r *Gate) takeTemplate(ctx context.Context, w *gate.Write) (took bool, waits string) {
 	ref, v, now := w.Ref, w.Verdict, w.Now
-	defer r.Looked(Turn{Ref: ref})
+	defer r.EndWait(Turn{Ref: ref})
 	id := v.Result.By
 	p := r.world.Snapshot().Find(id)
 	if p == nil || p.Deleting || p.Tuner == nil || !v.Result.Actions.Has(workload.ChangeRollOut) {
@@ -246,7 +246,7 @@ func (r *Gate) Decided(ref workload.Ref, v *decide.Verdict) {
 		return
 	}
 	settled := func() bool { return v.Kind.Adapter.Observe(v.Object).Settled }
-	r.Look(Turn{Ref: ref}, v.Object.ResourceVersion, settled, r.clock.Now())
+	r.Record(Turn{Ref: ref}, v.Object.ResourceVersion, settled, r.clock.Now())
 	r.queue.SetDeadline(ref, r.Deadline(ref))
 }
 

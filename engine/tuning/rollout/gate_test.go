@@ -167,16 +167,16 @@ func TestTargetsWaitingForABudgetHoldNoRolloutPlace(t *testing.T) {
 	if got := r.Waiting(named("a")); got != "waits for a budget" {
 		t.Errorf("a %q", got)
 	}
-	r.LookRestart(named("b"), false)
+	r.NoteRestart(named("b"), false)
 	if got := r.TakeRestart(t.Context(), named("c"), tuned, Need{}); got != waitsForOthers {
 		t.Errorf("b has not settled, and c %q", got)
 	}
-	r.LookRestart(named("b"), true)
+	r.NoteRestart(named("b"), true)
 	if got := r.TakeRestart(t.Context(), named("c"), tuned, Need{}); got != "" {
 		t.Errorf("b has settled, and c %q", got)
 	}
 	s.clock.Step(Longest)
-	r.LookRestart(named("c"), false)
+	r.NoteRestart(named("c"), false)
 	if _, late := r.Late(named("c")); !late || r.TakeRestart(t.Context(), named("b"), tuned, Need{}) != "" {
 		t.Error("restarts that hang hold the others up")
 	}

@@ -53,7 +53,7 @@ type waiter struct {
 	by    workload.Policy
 	need  Need
 	limit int
-	// asked is true if the target has asked for a place since the last call of Look.
+	// asked is true if the target has asked for a place since the last call of Record.
 	asked bool
 }
 
@@ -146,8 +146,8 @@ func precedes(a Turn, x waiter, b Turn, y waiter) bool {
 	return !a.InPlace && b.InPlace
 }
 
-// Look records the state of a target. settled is called only if the target has a place, and the version shows its write.
-func (r *Places) Look(t Turn, version string, settled func() bool, now time.Time) {
+// Record records the state of a target. settled is called only if the target has a place, and the version shows its write.
+func (r *Places) Record(t Turn, version string, settled func() bool, now time.Time) {
 	r.mu.Lock()
 	if w, waits := r.waiting[t]; waits {
 		w.asked = false
@@ -187,9 +187,9 @@ func (r *Places) Late(ref workload.Ref) (by workload.Policy, late bool) {
 	return by, false
 }
 
-// Looked is called after Look, once the target was handled. If the target has not asked for a place in between, it no
+// EndWait is called after Record, once the target was handled. If the target has not asked for a place in between, it no
 // longer waits.
-func (r *Places) Looked(t Turn) {
+func (r *Places) EndWait(t Turn) {
 	r.mu.Lock()
 	w, waits := r.waiting[t]
 	if !waits || w.asked {

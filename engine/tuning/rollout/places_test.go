@@ -71,11 +71,11 @@ func TestRolloutsInTurn(t *testing.T) {
 	if took, ok := r.Take(other, rollOut("elsewhere"), "1", rollout.Need{}, 1, now); took || !ok {
 		t.Error("who asks again, before the watch has the first write, takes a place that it would give back")
 	}
-	r.Look(rollOut("a"), "1", yes, now) // the object as it was before the write
+	r.Record(rollOut("a"), "1", yes, now) // the object as it was before the write
 	r.called(t)
-	r.Look(rollOut("a"), "2", no, now)
+	r.Record(rollOut("a"), "2", no, now)
 	r.called(t)
-	r.Look(rollOut("a"), "3", yes, now)
+	r.Record(rollOut("a"), "3", yes, now)
 	r.called(t, "short")
 	if take("old", false, time.Hour) {
 		t.Error("old comes before short")
@@ -85,8 +85,8 @@ func TestRolloutsInTurn(t *testing.T) {
 	}
 	r.Return(rollOut("b")) // its write was refused
 	r.called(t, "old")
-	r.Look(rollOut("old"), "1", no, now)
-	r.Looked(rollOut("old")) // it needs none any more
+	r.Record(rollOut("old"), "1", no, now)
+	r.EndWait(rollOut("old")) // it needs none any more
 	r.called(t, "new")
 	if !take("new", false, time.Minute) || r.Waits(rollOut("new")) || r.Waits(rollOut("old")) {
 		t.Error("who needs no place keeps others from one")
@@ -115,9 +115,9 @@ func TestLateRollouts(t *testing.T) {
 	if at := r.Deadline(named("slow")); !at.Equal(now.Add(rollout.Longest)) {
 		t.Errorf("late at %s", at)
 	}
-	r.Look(rollOut("slow"), "2", no, now.Add(rollout.Longest-1))
+	r.Record(rollOut("slow"), "2", no, now.Add(rollout.Longest-1))
 	r.called(t)
-	r.Look(rollOut("slow"), "2", no, now.Add(rollout.Longest))
+	r.Record(rollOut("slow"), "2", no, now.Add(rollout.Longest))
 	r.called(t, "next")
 	if by, late := r.Late(named("slow")); !late || by != rolling || !r.Deadline(named("slow")).IsZero() {
 		t.Error("it is not late")
@@ -125,7 +125,7 @@ func TestLateRollouts(t *testing.T) {
 	if !take("next") || take("slow") {
 		t.Error("what is late keeps its place")
 	}
-	r.Look(rollOut("slow"), "3", yes, now.Add(time.Hour))
+	r.Record(rollOut("slow"), "3", yes, now.Add(time.Hour))
 	if _, late := r.Late(named("slow")); late {
 		t.Error("it is late after it has settled")
 	}
@@ -141,7 +141,7 @@ func TestRolloutsOfAnEarlierRun(t *testing.T) {
 	if _, ok := r.Take(rolling, rollOut("next"), "1", rollout.Need{}, 1, now); ok {
 		t.Error("an earlier run's roll-out does not count")
 	}
-	r.Look(rollOut("begun"), "9", yes, now)
+	r.Record(rollOut("begun"), "9", yes, now)
 	r.called(t, "next")
 }
 
@@ -159,14 +159,14 @@ func TestRestartsInPlaceTakeTurns(t *testing.T) {
 	if running, waiting, late := r.Counts(rolling); running != 1 || waiting != 1 || late != 0 {
 		t.Errorf("%d run, %d wait, %d are late", running, waiting, late)
 	}
-	r.Look(rollOut("a"), "2", yes, now) // it goes on restarting pods in place
+	r.Record(rollOut("a"), "2", yes, now) // it goes on restarting pods in place
 	r.called(t)
 	if take(inPlace("b")) || take(rollOut("c")) {
 		t.Error("two targets are disrupted at once")
 	}
-	r.Look(inPlace("a"), "", no, now)
+	r.Record(inPlace("a"), "", no, now)
 	r.called(t)
-	r.Look(inPlace("a"), "", yes, now)
+	r.Record(inPlace("a"), "", yes, now)
 	r.called(t, "b")
 	if !take(inPlace("b")) || take(rollOut("c")) {
 		t.Error("b does not come next")
@@ -174,7 +174,7 @@ func TestRestartsInPlaceTakeTurns(t *testing.T) {
 	if at := r.Deadline(named("b")); !at.Equal(now.Add(rollout.Longest)) {
 		t.Errorf("late at %s", at)
 	}
-	r.Look(inPlace("b"), "", no, now.Add(rollout.Longest))
+	r.Record(inPlace("b"), "", no, now.Add(rollout.Longest))
 	r.called(t, "c")
 	if by, late := r.Late(named("b")); !late || by != rolling || !take(rollOut("c")) {
 		t.Error("restarts that hang hold the others up")

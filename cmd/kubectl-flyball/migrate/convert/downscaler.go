@@ -194,14 +194,14 @@ func newWork(in *Input, out *Output) *work {
 	w := &work{in: in, out: out, config: readConfig(in, out), excluded: sets.New[string](), included: sets.New[string](),
 		refused: sets.New[string]()}
 	w.explicit = w.config.setting("explicit-include") == "true"
-	w.kinds = w.lookedAt()
+	w.kinds = w.handled()
 	w.readFilters()
 	return w
 }
 
-// lookedAt returns the kinds that the tool handles. If the tool's Deployment is not found, it adds the kinds of the
+// handled returns the kinds that the tool handles. If the tool's Deployment is not found, it adds the kinds of the
 // objects that the tool keeps asleep.
-func (w *work) lookedAt() []schema.GroupKind {
+func (w *work) handled() []schema.GroupKind {
 	kinds := w.config.resources(w.out)
 	if w.config.found {
 		return kinds

@@ -329,7 +329,7 @@ func (w *work) steps() {
 	if rest := set("label", w.resting, exclude); len(rest) > 0 {
 		w.out.Step("label the DaemonSets that sleep, until the take-over takes the label away: so each has one roll-out", rest...)
 	}
-	w.out.LookStep("kube-downscaler")
+	w.out.CheckStep("kube-downscaler")
 	w.out.ApplyStep()
 	w.out.TakeOverStep("kube-downscaler", "")
 	last := "take the annotations downscaler/ away, in Git too, and delete the tool"

@@ -71,7 +71,7 @@ func convertFreezes(in *Input, out *Output) {
 		convertException(x, out)
 	}
 	if len(in.Of(foreignFreeze))+len(in.Of(foreignWindow))+len(in.Of(foreignException)) > 0 {
-		out.LookStep("kube-freeze")
+		out.CheckStep("kube-freeze")
 		out.ApplyStep()
 		out.Step("delete its ValidatingWebhookConfiguration: it fails closed and would refuse the take-over; then stop its controller")
 		out.TakeOverStep("kube-freeze", "under a freeze that is in force here this takes a ClusterFreezeException for RollOut and Scale")

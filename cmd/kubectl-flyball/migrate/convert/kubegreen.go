@@ -45,7 +45,7 @@ func convertSleepInfos(in *Input, out *Output) {
 		return
 	}
 	out.Step("stop its controller and delete its webhook configurations")
-	out.LookStep("kube-green")
+	out.CheckStep("kube-green")
 	out.ApplyStep()
 	out.TakeOverStep("kube-green", "")
 	out.Step("kubectl delete sleepinfo: its Secret goes along, and it wakes nothing, so this comes last")

@@ -60,7 +60,7 @@ func convertLightsOut(in *Input, out *Output) {
 		return
 	}
 	out.Step("stop its controller and delete its webhook configurations")
-	out.LookStep("lightsout")
+	out.CheckStep("lightsout")
 	out.ApplyStep()
 	out.TakeOverStep("lightsout", "to delete a LightsOutSchedule wakes the objects with its marks, so this comes first")
 	names := make([]string, len(all))

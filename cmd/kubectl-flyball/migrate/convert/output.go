@@ -96,8 +96,8 @@ func (o *Output) Step(text string, commands ...string) {
 	}
 }
 
-// LookStep adds a step: check, before anything is written, that the migration changes the state of no object.
-func (o *Output) LookStep(tool string) {
+// CheckStep adds a step: check, before anything is written, that the migration changes the state of no object.
+func (o *Output) CheckStep(tool string) {
 	o.Step("check that no object changes its state", "kubectl flyball migrate "+tool+" -A --take-over --dry-run")
 }
 

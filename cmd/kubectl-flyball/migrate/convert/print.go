@@ -14,8 +14,8 @@ type Finding struct {
 	Objects []FindingObject `json:"objects"`
 	Left    []Left          `json:"leftBehind"`
 	Steps   []Step          `json:"steps,omitempty"`
-	// Looked are the titles of the tools whose objects were searched.
-	Looked []string `json:"-"`
+	// Searched are the titles of the tools whose objects were searched.
+	Searched []string `json:"-"`
 }
 
 // FindingObject is a new object of one of Flyball's kinds.
@@ -31,7 +31,7 @@ type FindingObject struct {
 func NewFinding(out *Output, looked []Tool) (*Finding, error) {
 	f := &Finding{Objects: []FindingObject{}, Left: append([]Left{}, out.Left...), Steps: out.Steps}
 	for i := range looked {
-		f.Looked = append(f.Looked, looked[i].Title)
+		f.Searched = append(f.Searched, looked[i].Title)
 	}
 	for _, e := range out.Emitted {
 		m, err := plain(e.Object)
@@ -57,7 +57,7 @@ func (f *Finding) Names() []string {
 // first, because some of them must be done before the objects are applied.
 func (f *Finding) Text(w *printer.Writer) {
 	if len(f.Objects)+len(f.Left) == 0 {
-		printer.Comment(w, "", "Nothing to migrate: there is nothing of "+strings.Join(f.Looked, ", ")+".")
+		printer.Comment(w, "", "Nothing to migrate: there is nothing of "+strings.Join(f.Searched, ", ")+".")
 		return
 	}
 	for i, s := range f.Steps {

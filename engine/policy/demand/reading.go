@@ -15,8 +15,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Look has the meaning of the series of one instant, or of one step of a history, by target.
-type Look struct {
+// Reading has the meaning of the series of one instant, or of one step of a history, by target.
+type Reading struct {
 	*Query
 	// values has the meanings. The key of a series that counts for a whole namespace has no name.
 	values map[types.NamespacedName]Value
@@ -28,20 +28,20 @@ type Look struct {
 	named bool
 }
 
-// Look returns the meaning of an answer to Now.
-func (q *Query) Look(found model.Vector) *Look {
-	l := &Look{Query: q, values: map[types.NamespacedName]Value{}, fresh: make([]bool, len(q.Selectors))}
+// Read returns the meaning of an answer to Now.
+func (q *Query) Read(found model.Vector) *Reading {
+	l := &Reading{Query: q, values: map[types.NamespacedName]Value{}, fresh: make([]bool, len(q.Selectors))}
 	for _, v := range found {
 		l.add(v.Metric, float64(v.Value))
 	}
 	return l
 }
 
-// Looks returns the meanings of n steps of an answer to Past.
-func (q *Query) Looks(found model.Matrix, first time.Time, step time.Duration, n int) []*Look {
-	all := make([]*Look, n)
+// ReadSteps returns the meanings of n steps of an answer to Past.
+func (q *Query) ReadSteps(found model.Matrix, first time.Time, step time.Duration, n int) []*Reading {
+	all := make([]*Reading, n)
 	for i := range all {
-		all[i] = q.Look(nil)
+		all[i] = q.Read(nil)
 	}
 	for _, series := range found {
 		for _, v := range series.Values {
@@ -54,7 +54,7 @@ func (q *Query) Looks(found model.Matrix, first time.Time, step time.Duration, n
 }
 
 // add adds the value of a series. A series that names no target that the policy may have adds nothing.
-func (l *Look) add(series model.Metric, value float64) {
+func (l *Reading) add(series model.Metric, value float64) {
 	if place, proves := series[SelectorLabel]; proves && len(series) == 1 {
 		i, err := strconv.Atoi(string(place))
 		if err == nil && i >= 0 && i < len(l.fresh) && !math.IsInf(value, 1) { // +Inf: for a part of a step alone
@@ -81,11 +81,11 @@ func (l *Look) add(series model.Metric, value float64) {
 }
 
 // See looks for the series of a target. The absence of a series proves nothing as long as no target has been seen.
-func (l *Look) See(ref workload.Ref) {
+func (l *Reading) See(ref workload.Ref) {
 	l.named = l.named || l.value(ref) != Missing
 }
 
-func (l *Look) value(ref workload.Ref) Value {
+func (l *Reading) value(ref workload.Ref) Value {
 	v := l.values[types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}]
 	if ref.Namespace != "" {
 		v = max(v, l.values[types.NamespacedName{Namespace: ref.Namespace}])
@@ -94,7 +94,7 @@ func (l *Look) value(ref workload.Ref) Value {
 }
 
 // Of returns the meaning for a target.
-func (l *Look) Of(ref workload.Ref) Value {
+func (l *Reading) Of(ref workload.Ref) Value {
 	v := l.value(ref)
 	switch known := !slices.Contains(l.fresh, false); {
 	case v == Missing && known && l.named && l.rule.AbsentIdle:
@@ -106,7 +106,7 @@ func (l *Look) Of(ref workload.Ref) Value {
 }
 
 // Stale returns a message about the selectors without fresh samples; empty: there are none.
-func (l *Look) Stale() string {
+func (l *Reading) Stale() string {
 	var stale []string
 	for i, selector := range l.Selectors {
 		if !l.fresh[i] {
@@ -121,7 +121,7 @@ func (l *Look) Stale() string {
 }
 
 // Unnamed returns a message about an answer that names no target.
-func (l *Look) Unnamed() string {
+func (l *Reading) Unnamed() string {
 	return fmt.Sprintf("no series names a target by the labels %s and %s, for example %s", l.rule.NamespaceLabel, l.rule.NameLabel,
 		cmp.Or(l.Example, "there is none"))
 }

@@ -33,7 +33,7 @@ func TestQuietNeedsFreshSamplesOfEachSelector(t *testing.T) {
 		for _, i := range c.fresh {
 			found = append(found, &model.Sample{Metric: model.Metric{demand.SelectorLabel: model.LabelValue(strconv.Itoa(i))}, Value: 1})
 		}
-		look := q.Look(found)
+		look := q.Read(found)
 		if got := look.Of(web); got != c.want || (look.Stale() == "") != (len(c.fresh) == 2) {
 			t.Errorf("%v fresh, value %v: %v, %q, want %v", c.fresh, c.value, got, look.Stale(), c.want)
 		}
