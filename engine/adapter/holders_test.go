@@ -62,7 +62,7 @@ func TestAFieldStaysUntilTheLastHolderLeaves(t *testing.T) {
 			var holders []workload.Policy
 			want := "3"
 			if e := s.ledger(t, a).Find("/spec/replicas"); e != nil {
-				holders = e.Holders()
+				holders = e.Claimants()
 			}
 			if step.holders != nil {
 				want = "0"

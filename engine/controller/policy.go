@@ -121,7 +121,7 @@ func (r reconciler) reconcile(ctx context.Context, id workload.Policy) (reconcil
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if obj.GetDeletionTimestamp().IsZero() {
-		if result, err := r.hold(ctx, id, obj); err != nil || result.RequeueAfter > 0 {
+		if result, err := r.addFinalizer(ctx, id, obj); err != nil || result.RequeueAfter > 0 {
 			return result, err
 		}
 		return r.expire(ctx, id, obj)
@@ -156,8 +156,8 @@ func (r reconciler) expire(ctx context.Context, id workload.Policy, obj policy.O
 	return reconcile.Result{}, nil
 }
 
-// hold adds the finalizer to a policy that may change targets.
-func (r reconciler) hold(ctx context.Context, id workload.Policy, obj policy.Object) (reconcile.Result, error) {
+// addFinalizer adds the finalizer to a policy that may change targets.
+func (r reconciler) addFinalizer(ctx context.Context, id workload.Policy, obj policy.Object) (reconcile.Result, error) {
 	if !r.kind.NeedsFinalizer(obj) {
 		return reconcile.Result{}, nil
 	}
@@ -196,7 +196,7 @@ func (r reconciler) release(ctx context.Context, id workload.Policy, obj policy.
 	if p != nil && !p.Deleting {
 		return reconcile.Result{RequeueAfter: StaleRetry}, nil // the world will soon know of the deletion
 	}
-	why, again, err := r.heldBack(ctx, id, p, obj)
+	why, again, err := r.waitsForRestores(ctx, id, p, obj)
 	if again == 0 && err == nil && p != nil {
 		if why = r.Leftover(p); why != "" {
 			again = time.Second
@@ -222,11 +222,11 @@ func (r reconciler) release(ctx context.Context, id workload.Policy, obj policy.
 // policy waits for them.
 const unwatchedRecheck = 10 * time.Second
 
-// heldBack returns why a policy being deleted must wait, because an object may still have to be restored, and the
+// waitsForRestores returns the reason for which a policy being deleted must wait: an object may still have to be restored, and the
 // time until the next look. Such an object is in a watch, or the adapter of its kind is not ready. For objects in a
 // watch, why is empty, because the status names them. If again is zero, the policy need not wait.
-func (r reconciler) heldBack(ctx context.Context, id workload.Policy, p *world.Policy, obj policy.Object) (why string, again time.Duration,
-	err error) {
+func (r reconciler) waitsForRestores(ctx context.Context, id workload.Policy, p *world.Policy, obj policy.Object) (
+	why string, again time.Duration, err error) {
 	if !r.Started() {
 		return "Flyball has just started", time.Second, nil
 	}

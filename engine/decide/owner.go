@@ -49,7 +49,7 @@ func (d decider) fromOwned(k *Kind, obj *workload.Object) (intents []workload.In
 			keep[id] = true
 		}
 		for i := 0; i < len(owned.Ledger) && !owned.Deleting; i++ {
-			for _, id := range owned.Ledger[i].Holders()[1:] {
+			for _, id := range owned.Ledger[i].Claimants()[1:] {
 				keep[id] = true
 			}
 		}

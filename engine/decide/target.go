@@ -317,7 +317,7 @@ func (d decider) spareKept(obj *workload.Object, intents, others []workload.Inte
 		return intents
 	}
 	for i := range obj.Ledger {
-		holders := obj.Ledger[i].Holders()
+		holders := obj.Ledger[i].Claimants()
 		keeps := func(in workload.Intent) bool {
 			return in.Class == workload.ClassKeep && slices.Contains(holders, in.By)
 		}
@@ -475,7 +475,7 @@ func (a *answers) askPolicy(p *Policy, in *pipeline.Input, story *Story) {
 func keepEverything(obj *workload.Object) []workload.Intent {
 	var holders []workload.Policy
 	for i := range obj.Ledger {
-		holders = append(holders, obj.Ledger[i].Holders()...)
+		holders = append(holders, obj.Ledger[i].Claimants()...)
 	}
 	return keepFor(holders)
 }
@@ -497,7 +497,7 @@ func (d decider) claimants(k *Kind, obj *workload.Object) []workload.Intent {
 	}
 	var intents []workload.Intent
 	for i := range obj.Ledger {
-		for _, id := range obj.Ledger[i].Holders() {
+		for _, id := range obj.Ledger[i].Claimants() {
 			switch p := d.w.Policy(id); {
 			case p == nil:
 			case p.Deleting && p.Orphan:

@@ -161,8 +161,8 @@ func (n *node) seal() {
 // isLeaf reports whether no path continues below the value.
 func (n *node) isLeaf() bool { return len(n.edges) == 0 && n.wild == nil && len(n.filters) == 0 }
 
-// holds reports whether the filter selects the element that starts at i.
-func (f *filterEdge) holds(doc []byte, i int) (bool, error) {
+// selects reports whether the filter selects the element that starts at i.
+func (f *filterEdge) selects(doc []byte, i int) (bool, error) {
 	start, end, found, err := lookup(doc, i, f.key)
 	if err != nil || !found {
 		return false, err

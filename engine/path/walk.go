@@ -191,7 +191,7 @@ func (w *walk) activateItem(a *asked, it *items) error {
 			continue
 		}
 		for i := range n.filters {
-			ok, err := n.filters[i].holds(w.doc, it.value)
+			ok, err := n.filters[i].selects(w.doc, it.value)
 			if err != nil {
 				return err
 			}

@@ -120,7 +120,7 @@ func (k *TemplateKeeper) apply(ctx context.Context, kind *world.LiveKind, ref wo
 	if err != nil {
 		return false, err
 	}
-	if live != nil && sameTemplate(done.template, t) && done.holds(live, claims) {
+	if live != nil && sameTemplate(done.template, t) && done.isKept(live, claims) {
 		k.agree(ref, agreed{template: t, form: visible(seen, t), answer: done.answer})
 		return false, nil
 	}

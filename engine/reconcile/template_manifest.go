@@ -103,9 +103,9 @@ func answerOf(got, sent *unstructured.Unstructured, t *policy.Template, claims [
 	return answer
 }
 
-// holds reports whether the live object still has everything that it had when the template was applied, except for
+// isKept reports whether the live object still has everything that it had when the template was applied, except for
 // claimed fields.
-func (a *agreed) holds(live *unstructured.Unstructured, claims []claimed) bool {
+func (a *agreed) isKept(live *unstructured.Unstructured, claims []claimed) bool {
 	if a.answer == nil {
 		return false
 	}

@@ -167,13 +167,13 @@ func TestAnswerOfAnAppliedTemplate(t *testing.T) {
 				got = object(live, `{"cpu":"1","min":5,"hold":true}`)
 			}
 			done := agreed{template: template, answer: answerOf(got, object(own, `{}`), template, tc.claims)}
-			if holds := done.holds(object(tc.metadata, tc.spec), tc.later); holds != tc.want {
+			if holds := done.isKept(object(tc.metadata, tc.spec), tc.later); holds != tc.want {
 				t.Errorf("holds: %t, want %t; the answer is %v", holds, tc.want, done.answer)
 			}
 		})
 	}
 	nobodys := agreed{template: template}
-	if nobodys.holds(object(live, `{"cpu":"1","min":1}`), nil) {
+	if nobodys.isKept(object(live, `{"cpu":"1","min":1}`), nil) {
 		t.Error("what has never been applied holds")
 	}
 }

@@ -157,7 +157,7 @@ func settled(v *decide.Verdict, o decide.Opinion) Mark {
 
 // kept returns the state of a target whose policy only claims to keep its values.
 func kept(v *decide.Verdict, o decide.Opinion) Mark {
-	mine := func(e workload.Entry) bool { return e.Once == "" && slices.Contains(e.Holders(), o.Policy.ID) }
+	mine := func(e workload.Entry) bool { return e.Once == "" && slices.Contains(e.Claimants(), o.Policy.ID) }
 	switch {
 	case v.Object == nil || !slices.ContainsFunc(v.Object.Ledger, mine):
 		return Awake

@@ -96,26 +96,26 @@ func (l *Actuator) reference(ref workload.Ref) *corev1.ObjectReference {
 	return related
 }
 
-// held describes how a PodDisruptionBudget, LimitRange or ResourceQuota holds up the requests of a target. since is the
+// constrained describes how a PodDisruptionBudget, LimitRange or ResourceQuota holds up the requests of a target. since is the
 // time from which it does; zero: the target is not held. told reports whether an event was sent.
-type held struct {
+type constrained struct {
 	since time.Time
 	told  bool
 }
 
-// heldLong is the time after which an event reports a held target. The drain of a node takes less.
-const heldLong = time.Hour
+// constrainedLong is the time after which an event reports a held target. The drain of a node takes less.
+const constrainedLong = time.Hour
 
-// announceHold sends one event on a target that is held for long. why is empty if the target is not held.
-func (l *Actuator) announceHold(ref workload.Ref, p *world.Policy, x *subject, why string) {
+// announceConstraint sends one event on a target that is held for long. why is empty if the target is not held.
+func (l *Actuator) announceConstraint(ref workload.Ref, p *world.Policy, x *subject, why string) {
 	now := l.pods.Now()
 	switch {
 	case why == "":
-		x.held = held{}
-	case x.held.since.IsZero():
-		x.held.since = now
-	case !x.held.told && now.Sub(x.held.since) >= heldLong && l.opts.Events != nil:
-		x.held.told = true
+		x.constraint = constrained{}
+	case x.constraint.since.IsZero():
+		x.constraint.since = now
+	case !x.constraint.told && now.Sub(x.constraint.since) >= constrainedLong && l.opts.Events != nil:
+		x.constraint.told = true
 		l.opts.Events.Eventf(p.Object, l.reference(ref), corev1.EventTypeWarning, "Held", "Wait", "%s: %s, for an hour", ref, why)
 	}
 }

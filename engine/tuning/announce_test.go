@@ -101,7 +101,7 @@ func TestTargetHeldByABudgetIsAnnouncedOnceAfterAnHour(t *testing.T) {
 		{6 * time.Hour, "", 1}, {7 * time.Hour, why, 1},
 		{8*time.Hour - time.Second, why + ", really", 1}, {8 * time.Hour, why, 2}} {
 		clock.SetTime(noon.Add(step.after))
-		if l.announceHold(ref, &world.Policy{}, &x, step.why); len(events.notes) != step.told {
+		if l.announceConstraint(ref, &world.Policy{}, &x, step.why); len(events.notes) != step.told {
 			t.Errorf("after %s: %q", step.after, events.notes)
 		}
 	}

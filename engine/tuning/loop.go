@@ -71,7 +71,7 @@ type Rollouts interface {
 	Waiting(workload.Ref) string
 	// Held returns the PodDisruptionBudget, LimitRange or ResourceQuota that holds the target up, as the same text as
 	// Waiting returns, or "".
-	Held(workload.Ref) string
+	Constraint(workload.Ref) string
 	// Counts returns three numbers of a policy's targets: targets that roll out tuned values, targets that wait for
 	// other targets, and targets whose roll-out is late.
 	Counts(workload.Policy) (running, waiting, late int)

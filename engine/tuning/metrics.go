@@ -102,7 +102,7 @@ func (m *Metrics) publish(b *book, subjects map[workload.Ref]*subject, rollouts 
 	}
 	held, back := map[workload.Policy]int{}, map[workload.Policy]int{}
 	for _, x := range subjects {
-		if !x.held.since.IsZero() {
+		if !x.constraint.since.IsZero() {
 			held[x.policy]++
 		}
 		if x.found.Report.TakenBack != nil {

@@ -59,7 +59,7 @@ func (l *Actuator) report(ctx context.Context, ref workload.Ref, p *world.Policy
 	numbers, all := numbersOf(st), text(st)
 	now := l.opts.Clock.Now()
 	l.announceChanges(ref, p, x, st, now)
-	l.announceHold(ref, p, x, l.heldBy(ref, st.Waiting))
+	l.announceConstraint(ref, p, x, l.constraintOn(ref, st.Waiting))
 	if x.made && numbers == x.numbers && (all == x.all || now.Sub(x.at) < reportEvery) {
 		return
 	}
@@ -129,9 +129,9 @@ func text(v any) string {
 	return string(raw)
 }
 
-// heldBy returns the PodDisruptionBudget that a target waits for, or "".
-func (l *Actuator) heldBy(ref workload.Ref, waiting string) string {
-	if why := l.rollouts.Held(ref); waiting != "" && waiting == why {
+// constraintOn returns the PodDisruptionBudget that a target waits for, or "".
+func (l *Actuator) constraintOn(ref workload.Ref, waiting string) string {
+	if why := l.rollouts.Constraint(ref); waiting != "" && waiting == why {
 		return why
 	}
 	return ""

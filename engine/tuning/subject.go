@@ -56,8 +56,8 @@ type subject struct {
 	progress progress
 	stuck    string
 	reported
-	announced announced
-	held      held
+	announced  announced
+	constraint constrained
 }
 
 const (

@@ -71,7 +71,7 @@ func (m *Manager) Ensure(ctx context.Context, s Source) (*Watch, error) {
 	if s.Projector == nil {
 		return nil, fmt.Errorf("watch %s: the source has no projector", s.GVR)
 	}
-	w, start, err := m.hold(ctx, s)
+	w, start, err := m.acquire(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +89,8 @@ func (m *Manager) Ensure(ctx context.Context, s Source) (*Watch, error) {
 	return w, nil
 }
 
-// hold counts a consumer in. For the first consumer it also returns the function that starts the informer.
-func (m *Manager) hold(ctx context.Context, s Source) (w *Watch, start func(), err error) {
+// acquire counts a consumer in. For the first consumer it also returns the function that starts the informer.
+func (m *Manager) acquire(ctx context.Context, s Source) (w *Watch, start func(), err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {

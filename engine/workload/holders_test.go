@@ -19,13 +19,13 @@ func TestHoldersOfAnEntryAreWrittenAndRead(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 8} {
 		e := workload.Entry{By: by.String(), Also: `["Override/shop/earlier"]`}
 		e.SetAlso(others[:n])
-		if diff := cmp.Diff(append([]workload.Policy{by}, others[:n]...), e.Holders()); diff != "" {
+		if diff := cmp.Diff(append([]workload.Policy{by}, others[:n]...), e.Claimants()); diff != "" {
 			t.Errorf("with %d others: %s", n, diff)
 		}
 	}
 	e := workload.Entry{By: by.String()}
-	if e.SetAlso(others); len(e.Holders()) != 1+8 {
-		t.Errorf("of nine others the entry has %v", e.Holders())
+	if e.SetAlso(others); len(e.Claimants()) != 1+8 {
+		t.Errorf("of nine others the entry has %v", e.Claimants())
 	}
 }
 
@@ -34,7 +34,7 @@ func TestGarbledHoldersCountAsNone(t *testing.T) {
 	by := workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}
 	for _, also := range []string{`"Override/shop/demo"`, `{"a":"Override/shop/demo"}`, `["Override/shop/demo",1]`, `null`} {
 		e := workload.Entry{By: by.String(), Also: also}
-		if diff := cmp.Diff([]workload.Policy{by}, e.Holders()); diff != "" {
+		if diff := cmp.Diff([]workload.Policy{by}, e.Claimants()); diff != "" {
 			t.Errorf("%s: %s", also, diff)
 		}
 	}

@@ -85,8 +85,8 @@ func (e *Entry) SetAlso(policies []Policy) {
 	e.Also = string(append(text, ']'))
 }
 
-// Holders returns By and the policies of Also. A text that is no list of strings counts as empty.
-func (e *Entry) Holders() []Policy {
+// Claimants returns By and the policies of Also. A text that is no list of strings counts as empty.
+func (e *Entry) Claimants() []Policy {
 	holders := []Policy{ParsePolicy(e.By)}
 	if e.Also == "" {
 		return holders // the common case

@@ -19,7 +19,7 @@ type unmet struct{ at, message string }
 func unmetRules(value any, s *spec.Schema, at string) (all []unmet) {
 	for i := range s.AllOf {
 		rule := &s.AllOf[i]
-		if holds(value, rule) {
+		if fulfils(value, rule) {
 			continue
 		}
 		u := unmet{at, rule.Description}
@@ -49,8 +49,8 @@ func unmetRules(value any, s *spec.Schema, at string) (all []unmet) {
 	return all
 }
 
-// holds reports whether a value fulfils a rule about the fields of an object, or about the form of a text.
-func holds(value any, rule *spec.Schema) bool {
+// fulfils reports whether a value fulfils a rule about the fields of an object, or about the form of a text.
+func fulfils(value any, rule *spec.Schema) bool {
 	switch v := value.(type) {
 	case map[string]any:
 		lacks := func(name string) bool { _, ok := v[name]; return !ok }

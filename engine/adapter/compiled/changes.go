@@ -76,7 +76,7 @@ var statusPath = path.Path{}.Field(statusName)
 // lifecycleAction returns the action of a creation or deletion. It returns none if the adapter excludes the object,
 // because such an object is created and deleted together with others.
 func (a *Spec) lifecycleAction(object []byte, action workload.Change) workload.Change {
-	if !a.lifecycle.Hold(readFrom(object)) {
+	if !a.lifecycle.AreTrue(readFrom(object)) {
 		return 0
 	}
 	return action

@@ -140,7 +140,7 @@ type unable struct {
 func (a *Spec) Unable(claim v1alpha1.UnableClaim, read func(*projection.Slot) string) string {
 	for i := range a.unable {
 		u := &a.unable[i]
-		if (len(u.claims) == 0 || slices.Contains(u.claims, claim)) && u.when.Hold(read) {
+		if (len(u.claims) == 0 || slices.Contains(u.claims, claim)) && u.when.AreTrue(read) {
 			return a.unable[i].because
 		}
 	}
@@ -150,7 +150,7 @@ func (a *Spec) Unable(claim v1alpha1.UnableClaim, read func(*projection.Slot) st
 // Paused returns the reason why an object's controller does not act, or "". read is as in Unable.
 func (a *Spec) Paused(read func(*projection.Slot) string) string {
 	for i := range a.unable {
-		if u := &a.unable[i]; u.paused && u.when.Hold(read) {
+		if u := &a.unable[i]; u.paused && u.when.AreTrue(read) {
 			return u.because
 		}
 	}
@@ -159,7 +159,7 @@ func (a *Spec) Paused(read func(*projection.Slot) string) string {
 
 // AlreadyAsleep reports whether an object has nothing to put to sleep. read is as in Unable.
 func (a *Spec) AlreadyAsleep(read func(*projection.Slot) string) bool {
-	return slices.ContainsFunc(a.unable, func(u unable) bool { return u.asleep && u.when.Hold(read) })
+	return slices.ContainsFunc(a.unable, func(u unable) bool { return u.asleep && u.when.AreTrue(read) })
 }
 
 // Write is a field to set; an empty value removes it.

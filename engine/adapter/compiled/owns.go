@@ -104,7 +104,7 @@ func (a *Spec) recordForm() string {
 
 // addOwned adds to an object its record of applied objects.
 func (a *Spec) addOwned(raw []byte, obj *workload.Object) error {
-	if !a.keepsOwned || !a.owns.when.Hold(readFrom(raw)) {
+	if !a.keepsOwned || !a.owns.when.AreTrue(readFrom(raw)) {
 		return nil
 	}
 	var all []workload.Ref

@@ -70,7 +70,7 @@ func (a *Spec) NotSeen(obj *workload.Object) (why string) {
 // IsSettled reports whether an object that was read with the fields of the ready predicates has settled. It is false while
 // no policy needs these fields.
 func (a *Spec) IsSettled(obj *workload.Object) bool {
-	return a.keepsReady && a.ready.Hold(func(s *projection.Slot) string { return s.Of(obj).Raw })
+	return a.keepsReady && a.ready.AreTrue(func(s *projection.Slot) string { return s.Of(obj).Raw })
 }
 
 // String returns the predicate in the words of the spec, without its default.
@@ -97,11 +97,11 @@ func (p *predicate) Finding(read func(*projection.Slot) string) string {
 	return p.slot.Path.String() + " is " + path.Brief(raw)
 }
 
-// holds reports whether the predicate holds on the values of read. A comparison with an absent field is false, also with
+// isTrue reports whether the predicate holds on the values of read. A comparison with an absent field is false, also with
 // the operator Ne. A predicate holds for every object that does not match its conditions.
-func (p *predicate) holds(read func(*projection.Slot) string) bool {
+func (p *predicate) isTrue(read func(*projection.Slot) string) bool {
 	for i := range p.when {
-		if !p.when[i].holds(read) {
+		if !p.when[i].isTrue(read) {
 			return true
 		}
 	}
@@ -163,13 +163,15 @@ func matches(op v1alpha1.PredicateOp, order int) bool {
 	}
 }
 
-// Hold reports whether every predicate holds on the values of read.
-func (all predicates) Hold(read func(*projection.Slot) string) bool { return all.Failing(read) == nil }
+// AreTrue reports whether every predicate holds on the values of read.
+func (all predicates) AreTrue(read func(*projection.Slot) string) bool {
+	return all.Failing(read) == nil
+}
 
 // Failing returns the first predicate that does not hold, or nil.
 func (all predicates) Failing(read func(*projection.Slot) string) *predicate {
 	for i := range all {
-		if !all[i].holds(read) {
+		if !all[i].isTrue(read) {
 			return &all[i]
 		}
 	}

@@ -33,7 +33,7 @@ func (v *View) Amounts() (all []AmountField, fault string) {
 	for i := range v.Spec.Amounts {
 		x := &v.Spec.Amounts[i]
 		if x.Slot != nil {
-			if x.When.Hold(v.Original) {
+			if x.When.AreTrue(v.Original) {
 				f := AmountField{Part: x, Key: x.Key(x.Name), Element: -1, Original: v.Original(x.Slot),
 					Entry: v.EntryAt(projection.AtSlot(x.Slot.Index))}
 				all, fault = appendAmount(all, fault, f, v.Current(x.Slot), x.Slot.Pointer)

@@ -391,7 +391,7 @@ func (d *Decision) share(w *Want, l *TrackedField, keep map[workload.Policy]bool
 	}
 	also := w.Also
 	if l != nil && len(keep) > 0 && path.Same(l.Entry.Set, d.After.Set) {
-		kept := slices.DeleteFunc(l.Entry.Holders(), func(id workload.Policy) bool {
+		kept := slices.DeleteFunc(l.Entry.Claimants(), func(id workload.Policy) bool {
 			return !keep[id] || id == w.By || slices.Contains(also, id)
 		})
 		also = slices.Concat(kept, also) // an entry has room for few
@@ -409,7 +409,7 @@ func (d *Decision) inherit(keep map[workload.Policy]bool) {
 	if d.After == nil || d.Write || d.After.Also == "" {
 		return
 	}
-	holders := slices.DeleteFunc(d.After.Holders(), func(id workload.Policy) bool { return !keep[id] })
+	holders := slices.DeleteFunc(d.After.Claimants(), func(id workload.Policy) bool { return !keep[id] })
 	if len(holders) == 0 {
 		return
 	}

@@ -37,7 +37,7 @@ func (v *View) Observe() workload.Observed {
 	if hold := v.VariantOf(a.Hold); hold != nil {
 		o.CanHold, o.Held = true, v.IsSet(hold)
 	}
-	o.WakesFromZero = a.CanGovern() && (len(a.StaysAtZero) == 0 || !a.StaysAtZero.Hold(v.present))
+	o.WakesFromZero = a.CanGovern() && (len(a.StaysAtZero) == 0 || !a.StaysAtZero.AreTrue(v.present))
 	if a.Min != nil {
 		o.Bounds.Min, _ = v.Bound(a.Min)
 	}
@@ -45,7 +45,7 @@ func (v *View) Observe() workload.Observed {
 		o.Bounds.Max, _ = v.Bound(a.Max)
 	}
 	o.Allocations, o.Utilisation = v.observeAmounts()
-	o.Blind = len(a.Blind) > 0 && a.Blind.Hold(v.Original)
+	o.Blind = len(a.Blind) > 0 && a.Blind.AreTrue(v.Original)
 	o.Settled = a.IsSettled(obj)
 	return o
 }
@@ -105,7 +105,7 @@ func (v *View) appendCount(all []Count, fault string, c Count, f workload.Field,
 		return all, cmp.Or(fault, "the count of "+name+" is "+path.Brief(c.Original)+", which is no whole number of 0 or more")
 	}
 	c.Component = workload.Component{Name: name, Replicas: n, Minimum: c.Part.Minimum,
-		Fixed: v.Unable(v1alpha1.UnableSleep) != "" && v.Unable(v1alpha1.UnableSize) != "" || !c.Part.When.Hold(v.Original)}
+		Fixed: v.Unable(v1alpha1.UnableSleep) != "" && v.Unable(v1alpha1.UnableSize) != "" || !c.Part.When.AreTrue(v.Original)}
 	return append(all, c), fault
 }
 
@@ -167,7 +167,7 @@ func (v *View) Bound(b *compiled.Bound) (*int64, bool) {
 // VariantOf returns the first variant that fits the owner's object and whose fields can all be written, or nil.
 func (v *View) VariantOf(all []compiled.Variant) *compiled.Variant {
 	for i := range all {
-		if all[i].When.Hold(v.Original) && v.isWritable(&all[i]) {
+		if all[i].When.AreTrue(v.Original) && v.isWritable(&all[i]) {
 			return &all[i]
 		}
 	}
@@ -237,7 +237,7 @@ func (v *View) isWritable(x *compiled.Variant) bool {
 // Otherwise every field must have its value.
 func (v *View) IsSet(x *compiled.Variant) bool {
 	if len(x.Already) > 0 {
-		return x.Already.Hold(v.Original)
+		return x.Already.AreTrue(v.Original)
 	}
 	for _, w := range x.Set {
 		if !path.Same(v.Original(w.Slot), w.Value) {

@@ -142,7 +142,7 @@ func outcomeOf(s situation) outcome {
 // stay. It does not stay if its policy leaves the value to the owner.
 func releasedSituation(l *TrackedField, plan workload.Plan, kept bool) situation {
 	s := situation{claim: claimNone, state: l.State, renewed: no, enforced: no, honoured: no}
-	switch holders := l.Entry.Holders(); {
+	switch holders := l.Entry.Claimants(); {
 	case plan.Orphan[holders[0]] && !slices.ContainsFunc(holders[1:], func(id workload.Policy) bool { return plan.Keep[id] }):
 		s.claim = claimOrphaned
 	case kept || slices.ContainsFunc(holders, func(id workload.Policy) bool { return plan.Keep[id] }):

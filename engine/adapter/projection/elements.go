@@ -134,8 +134,8 @@ func (x *ElementIndex) Fault(k int) string {
 	return ""
 }
 
-// mayHold reports whether a pointer can belong to a value in the list, without regard to filters.
-func (e *List) mayHold(tokens []string) bool { return fits(e.value.Steps(), tokens) }
+// mayContain reports whether a pointer can belong to a value in the list, without regard to filters.
+func (e *List) mayContain(tokens []string) bool { return fits(e.value.Steps(), tokens) }
 
 // MaxElements is the largest number of counts in all lists of an object. The same number limits the amounts, and the
 // bounds. The originals must fit into the ledger annotation.

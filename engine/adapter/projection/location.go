@@ -60,7 +60,7 @@ func (pr *Projection) locateField(e *workload.Entry) (at Location, list int) {
 	}
 	tokens := path.Pointer(e.Pointer).Tokens()
 	for i := range pr.Each {
-		if pr.Each[i].mayHold(tokens) {
+		if pr.Each[i].mayContain(tokens) {
 			return Location{}, pr.Each[i].list
 		}
 	}

@@ -195,7 +195,7 @@ func (r *reading) dropLedgerOfAnother(raw []byte, kind string) error {
 func (r *reading) forgetPoliciesOfOtherNamespaces() {
 	for i := range r.Object.Ledger {
 		e := &r.Object.Ledger[i]
-		for k, id := range e.Holders() {
+		for k, id := range e.Claimants() {
 			switch {
 			case id.Namespace == "" || id.Namespace == r.Object.Namespace:
 			case k == 0:

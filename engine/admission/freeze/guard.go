@@ -136,7 +136,7 @@ func (g *Guard) mayOverride(ctx context.Context, req review.Request, policy work
 
 func (g *Guard) mayOverrideBy(ctx context.Context, of *rights.Verbs, req review.Request, policy workload.Policy, because,
 	what string) ([]string, field.ErrorList, error) {
-	held, err := of.Hold(ctx, rights.VerbOverride, policy)
+	held, err := of.Has(ctx, rights.VerbOverride, policy)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -238,7 +238,7 @@ func (g *Guard) creator(req review.Request) error {
 // yet. Otherwise a later policy could be lifted without the right on its name.
 func (g *Guard) lacking(ctx context.Context, req review.Request, e *freeze.Exception) (string, error) {
 	of := rights.NewVerbs(g.Rights, req.User)
-	held, err := of.Hold(ctx, rights.VerbExcept, e.ID())
+	held, err := of.Has(ctx, rights.VerbExcept, e.ID())
 	if err != nil || held {
 		return "", err
 	}
@@ -247,7 +247,7 @@ func (g *Guard) lacking(ctx context.Context, req review.Request, e *freeze.Excep
 		return "; it names none and so lifts all", nil
 	}
 	for _, p := range policies {
-		held, err := of.Hold(ctx, rights.VerbExcept, p)
+		held, err := of.Has(ctx, rights.VerbExcept, p)
 		if err != nil {
 			return "", err
 		}

@@ -63,7 +63,7 @@ func (j *Judge) guardNamespace(ctx context.Context, r *review.Review, now time.T
 	}
 	of := rights.NewVerbs(j.Rights, user)
 	for _, n := range needs {
-		held, err := of.Hold(ctx, n.verb, n.policy)
+		held, err := of.Has(ctx, n.verb, n.policy)
 		if err != nil {
 			done.Err = err
 			return review.Answer{}, done

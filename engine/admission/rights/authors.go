@@ -123,7 +123,7 @@ func (a *Authors) lacking(ctx context.Context, user authenticationv1.UserInfo, c
 	group.SetLimit(maxAsking)
 	for i := range claims {
 		group.Go(func() error {
-			c, held, err := a.holdsClaim(ctx, user, claims[i])
+			c, held, err := a.hasRights(ctx, user, claims[i])
 			if err == nil && !held {
 				missing[i] = &c
 			}
@@ -143,9 +143,9 @@ func (a *Authors) lacking(ctx context.Context, user authenticationv1.UserInfo, c
 	return all, nil
 }
 
-// holdsClaim reports whether a user holds a claim in one of the accepted ways, and returns the claim with the checked
+// hasRights reports whether a user holds a claim in one of the accepted ways, and returns the claim with the checked
 // resource. Every user holds a claim on a kind that is neither named in the policy nor served.
-func (a *Authors) holdsClaim(ctx context.Context, user authenticationv1.UserInfo, c claim) (claim, bool, error) {
+func (a *Authors) hasRights(ctx context.Context, user authenticationv1.UserInfo, c claim) (claim, bool, error) {
 	if c.resource.Resource == "" {
 		plural, err := a.Resources.Resource(ctx, c.kind)
 		if err != nil {

@@ -52,8 +52,8 @@ func NewVerbs(reviews AccessReviewer, user authenticationv1.UserInfo) *Verbs {
 	return &Verbs{reviews: reviews, user: user, everywhere: map[kindVerb]bool{}}
 }
 
-// Hold reports whether the user has a verb on a policy. An error is that of the API server.
-func (v *Verbs) Hold(ctx context.Context, verb string, policy workload.Policy) (bool, error) {
+// Has reports whether the user has a verb on a policy. An error is that of the API server.
+func (v *Verbs) Has(ctx context.Context, verb string, policy workload.Policy) (bool, error) {
 	key := kindVerb{policy.Kind, verb}
 	all, asked := v.everywhere[key]
 	if !asked {

@@ -296,7 +296,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) (time.Duration,
 	if err := c.writeFinding(ctx, &a, f); err != nil {
 		return 0, err
 	}
-	if err := c.holdAgain(ctx, &a); err != nil {
+	if err := c.putFinalizerBack(ctx, &a); err != nil {
 		return 0, err
 	}
 	if idle := c.letGoIfIdle(ctx, &a); idle > 0 && (f.again == 0 || idle < f.again) {

@@ -114,8 +114,8 @@ func (c *Controller) letGo(ctx context.Context, a *v1alpha1.Adapter) (time.Durat
 	return 0, nil
 }
 
-// holdAgain adds the finalizer again if it was removed while something has to be restored.
-func (c *Controller) holdAgain(ctx context.Context, a *v1alpha1.Adapter) error {
+// putFinalizerBack adds the finalizer again if it was removed while something has to be restored.
+func (c *Controller) putFinalizerBack(ctx context.Context, a *v1alpha1.Adapter) error {
 	k := c.World.Snapshot().InUse(a.Spec.Target.GroupKind())
 	if k == nil || k.Adapter.Name() != a.Name || controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) || c.changed(k) == 0 {
 		return nil

@@ -271,8 +271,8 @@ func (r *Gate) Waiting(ref workload.Ref) string {
 	return r.budgets.Waits(ref)
 }
 
-// Held returns the PodDisruptionBudget, LimitRange or ResourceQuota that prevents writing tuned values to a target,
+// Constraint returns the PodDisruptionBudget, LimitRange or ResourceQuota that prevents writing tuned values to a target,
 // or "" if none does. The text is the same as in Waiting.
-func (r *Gate) Held(ref workload.Ref) string {
+func (r *Gate) Constraint(ref workload.Ref) string {
 	return r.budgets.Waits(ref)
 }

@@ -43,7 +43,7 @@ func convertProject(in *Input, p Object, windows []rawjson.Value, out *Output) {
 		}
 		var key []string
 		for i, w := range windows {
-			if holdsFor(w, app) {
+			if appliesTo(w, app) {
 				key = append(key, fmt.Sprint(i))
 			}
 		}
@@ -85,9 +85,9 @@ func convertProject(in *Input, p Object, windows []rawjson.Value, out *Output) {
 	}
 }
 
-// holdsFor reports whether a window applies to an Application. Usually one of its lists has to match. With andOperator,
+// appliesTo reports whether a window applies to an Application. Usually one of its lists has to match. With andOperator,
 // every list that is not empty has to match.
-func holdsFor(w rawjson.Value, app Object) bool {
+func appliesTo(w rawjson.Value, app Object) bool {
 	destination := app.Get("spec.destination")
 	lists := []struct {
 		globs  []string
