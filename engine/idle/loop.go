@@ -234,10 +234,10 @@ func (l *Monitor) faultOf(id workload.Policy) fault {
 	return l.faults[id]
 }
 
-// Decided implements target.Actuator. Each answer concerns all targets, whatever was decided.
+// Decided implements reconcile.Actuator. Each answer concerns all targets, whatever was decided.
 func (l *Monitor) Decided(workload.Ref, *decide.Verdict) {}
 
-// Mark implements target.Actuator. A target that stays awake because its use is unknown is counted as unable to sleep.
+// Mark implements reconcile.Actuator. A target that stays awake because its use is unknown is counted as unable to sleep.
 func (l *Monitor) Mark(ref workload.Ref, opinions []decide.Opinion, results []status.TargetResult) {
 	for i := range results {
 		r, o := &results[i], &opinions[i]
@@ -250,14 +250,14 @@ func (l *Monitor) Mark(ref workload.Ref, opinions []decide.Opinion, results []st
 	}
 }
 
-// Report implements target.Actuator. The fault is that of the demand.
+// Report implements reconcile.Actuator. The fault is that of the demand.
 func (l *Monitor) Report(p *world.Policy, _ policy.Object) (reason, message string) {
 	f := l.faultOf(p.ID)
 	return f.reason, f.message
 }
 
-// ChangedOn implements target.Actuator: no pod is changed.
+// ChangedOn implements reconcile.Actuator: no pod is changed.
 func (l *Monitor) ChangedOn(schema.GroupKind) int { return 0 }
 
-// Leftover implements target.Actuator: no pod is changed.
+// Leftover implements reconcile.Actuator: no pod is changed.
 func (l *Monitor) Leftover(*world.Policy) string { return "" }

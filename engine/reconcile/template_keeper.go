@@ -23,7 +23,7 @@ import (
 // TemplateKeeper creates the objects of policies' templates, keeps the templates' fields in place, and removes objects that no
 // template asks for any more. Its decision is docs/decisions/0011.
 type TemplateKeeper struct {
-	*register
+	*templateRegister
 	World    *world.World
 	Client   *apply.Templates
 	Metrics  *Metrics
@@ -34,7 +34,7 @@ type TemplateKeeper struct {
 // NewTemplateKeeper returns a TemplateKeeper. recorder receives events and may be nil.
 func NewTemplateKeeper(w *world.World, client *apply.Templates, metrics *Metrics, recorder events.EventRecorder,
 	log logr.Logger) *TemplateKeeper {
-	return &TemplateKeeper{register: newRegister(), World: w, Client: client, Metrics: metrics, Recorder: recorder, Log: log}
+	return &TemplateKeeper{templateRegister: newTemplateRegister(), World: w, Client: client, Metrics: metrics, Recorder: recorder, Log: log}
 }
 
 // Follow applies a change of policies and returns the affected objects.
@@ -105,7 +105,7 @@ func (k *TemplateKeeper) apply(ctx context.Context, kind *world.LiveKind, ref wo
 	if err != nil {
 		return false, err
 	}
-	owner := ownerOf(live, wanted)
+	owner := policyOf(live, wanted)
 	switch {
 	case live == nil:
 		owner = wanted[0]
@@ -163,8 +163,8 @@ func project(kind *world.LiveKind, ref workload.Ref, live *unstructured.Unstruct
 	return obj, nil
 }
 
-// ownerOf returns the policy that owns an object.
-func ownerOf(live *unstructured.Unstructured, wanted []*world.Policy) *world.Policy {
+// policyOf returns the policy that owns an object.
+func policyOf(live *unstructured.Unstructured, wanted []*world.Policy) *world.Policy {
 	if live == nil {
 		return nil
 	}

@@ -17,17 +17,17 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// PutBack returns the edits that a TemplateKeeper will make on an existing object, and the edited object. Without edits, the
+// TemplateEdits returns the edits that a TemplateKeeper will make on an existing object, and the edited object. Without edits, the
 // object fits its template, or belongs to a different owner. Fields that are no longer in a template are not part of
 // the edits, because only the API server knows whether they will be removed. An object that is not JSON, a broken ledger,
 // and a template of a different version are errors.
-func PutBack(w *world.Snapshot, kind *world.LiveKind, owner *world.Policy, raw []byte) ([]adapter.Edit, []byte, error) {
+func TemplateEdits(w *world.Snapshot, kind *world.LiveKind, owner *world.Policy, raw []byte) ([]adapter.Edit, []byte, error) {
 	t := owner.Template
 	live := &unstructured.Unstructured{}
 	if err := live.UnmarshalJSON(raw); err != nil {
 		return nil, nil, fmt.Errorf("read %s: %w", t.Ref(), err)
 	}
-	if ownerOf(live, []*world.Policy{owner}) == nil || live.GetDeletionTimestamp() != nil {
+	if policyOf(live, []*world.Policy{owner}) == nil || live.GetDeletionTimestamp() != nil {
 		return nil, raw, nil
 	}
 	if live.GetAPIVersion() != t.GroupVersion().String() {

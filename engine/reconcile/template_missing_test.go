@@ -32,8 +32,8 @@ func live(apiVersion, metadata, spec string) string {
 			`"pods":{"target":{"type":"AverageValue","averageValue":"1000m"}}}]}}`, apiVersion, metadata, spec)
 }
 
-// TestPutBack: the edits are the differences from the template, without fields that policies or autoscalers decide.
-func TestPutBack(t *testing.T) {
+// TestTemplateEditsAreTheDifferences: the edits are the differences from the template, without fields that policies or autoscalers decide.
+func TestTemplateEditsAreTheDifferences(t *testing.T) {
 	const ours = `"labels":{"team":"back","more":"x"},"ownerReferences":[{"apiVersion":"flyball.dev/v1alpha1","kind":"Trigger",` +
 		`"name":"peaks","uid":"11","controller":true}]`
 	const ledger = `,"annotations":{"flyball.dev/ledger":"{\"/spec/maxReplicas\":{\"was\":4,\"set\":20,\"by\":\"Trigger/shop/peaks\"},` +
@@ -56,7 +56,7 @@ func TestPutBack(t *testing.T) {
 	} {
 		m := inMemory(t, test.live)
 		peaks := m.Find(workload.Policy{Kind: "Trigger", Namespace: "shop", Name: "peaks"})
-		edits, after, err := reconcile.PutBack(m.Snapshot, m.InUse(peaks.Template.GroupKind()), peaks, []byte(test.live))
+		edits, after, err := reconcile.TemplateEdits(m.Snapshot, m.InUse(peaks.Template.GroupKind()), peaks, []byte(test.live))
 		var got []string
 		for _, e := range edits {
 			got = append(got, e.Pointer+" "+e.From+" -> "+e.To)

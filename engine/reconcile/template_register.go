@@ -11,8 +11,8 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// register has the objects that policies want to exist.
-type register struct {
+// templateRegister has the objects that policies want to exist.
+type templateRegister struct {
 	mu sync.Mutex
 	of map[workload.Ref][]*world.Policy
 	by map[workload.Policy]workload.Ref
@@ -33,8 +33,8 @@ type agreed struct {
 	answer map[string]any
 }
 
-func newRegister() *register {
-	return &register{
+func newTemplateRegister() *templateRegister {
+	return &templateRegister{
 		of: map[workload.Ref][]*world.Policy{}, by: map[workload.Policy]workload.Ref{}, below: map[workload.Ref][]workload.Ref{},
 		done: map[workload.Ref]agreed{}, failed: map[workload.Ref]string{},
 	}
@@ -42,7 +42,7 @@ func newRegister() *register {
 
 // set stores the template of a policy; a nil policy is gone. A policy wants no object if it has no template, is being
 // deleted or cannot be read. set returns the objects to reconcile.
-func (r *register) set(id workload.Policy, p *world.Policy) []workload.Ref {
+func (r *templateRegister) set(id workload.Policy, p *world.Policy) []workload.Ref {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var touched []workload.Ref
@@ -69,21 +69,21 @@ func (r *register) set(id workload.Policy, p *world.Policy) []workload.Ref {
 }
 
 // WantedBy returns the policies that want an object, by name.
-func (r *register) WantedBy(ref workload.Ref) []*world.Policy {
+func (r *templateRegister) WantedBy(ref workload.Ref) []*world.Policy {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.of[ref]
 }
 
 // toGovern returns the wanted autoscalers of an object.
-func (r *register) toGovern(ref workload.Ref) (refs []workload.Ref) {
+func (r *templateRegister) toGovern(ref workload.Ref) (refs []workload.Ref) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.below[ref])
 }
 
 // index rebuilds the index of wanted autoscalers.
-func (r *register) index() {
+func (r *templateRegister) index() {
 	clear(r.below)
 	for ref, wanted := range r.of {
 		if len(wanted) == 0 {
@@ -95,7 +95,7 @@ func (r *register) index() {
 	}
 }
 
-func (r *register) ofKind(gk schema.GroupKind) []workload.Ref {
+func (r *templateRegister) ofKind(gk schema.GroupKind) []workload.Ref {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var refs []workload.Ref
@@ -108,21 +108,21 @@ func (r *register) ofKind(gk schema.GroupKind) []workload.Ref {
 }
 
 // agree stores the state in which an object fits its template.
-func (r *register) agree(ref workload.Ref, done agreed) {
+func (r *templateRegister) agree(ref workload.Ref, done agreed) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.done[ref] = done
 	delete(r.failed, ref)
 }
 
-func (r *register) agreed(ref workload.Ref) agreed {
+func (r *templateRegister) agreed(ref workload.Ref) agreed {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.done[ref]
 }
 
 // fail stores the reason why an object could not be created or kept.
-func (r *register) fail(ref workload.Ref, why string) {
+func (r *templateRegister) fail(ref workload.Ref, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failed[ref] = why
@@ -130,7 +130,7 @@ func (r *register) fail(ref workload.Ref, why string) {
 }
 
 // Failure returns the reason why an object could not be created or kept for a policy, or "".
-func (r *register) Failure(ref workload.Ref, id workload.Policy) string {
+func (r *templateRegister) Failure(ref workload.Ref, id workload.Policy) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.failed) == 0 || r.by[id] != ref {

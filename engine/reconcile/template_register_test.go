@@ -18,7 +18,7 @@ func wanting(name string, t *policy.Template) *world.Policy {
 }
 
 func TestTemplatesGoWithTheirPolicies(t *testing.T) {
-	all := newRegister()
+	all := newTemplateRegister()
 	want := &policy.Template{Namespace: "shop", Name: "web"}
 	set := func(name string, t *policy.Template) []workload.Ref {
 		return all.set(workload.Policy{Name: name}, wanting(name, t))
@@ -61,7 +61,7 @@ func TestAPolicyOnItsWayOutWantsNothing(t *testing.T) {
 	deleting.Deleting = true
 	broken.Invalid = field.ErrorList{field.Required(field.NewPath("spec"), "")}
 	for name, p := range map[string]*world.Policy{"deleted": deleting, "broken": broken} {
-		all := newRegister()
+		all := newTemplateRegister()
 		ref := all.set(id, wanting("a", want))[0]
 		if refs := all.set(id, p); len(refs) != 1 || refs[0] != ref {
 			t.Errorf("%s: to look at %v, want %v", name, refs, ref)

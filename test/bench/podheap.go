@@ -51,10 +51,10 @@ func (b *bench) keepingPods(ctx context.Context) error {
 	return nil
 }
 
-// podCluster implements members.Cluster. Its ReplicaSets belong to Deployments.
+// podCluster implements pods.Cluster. Its ReplicaSets belong to Deployments.
 type podCluster struct{}
 
-// OwnerReferenceOf implements members.Cluster.
+// OwnerReferenceOf implements pods.Cluster.
 func (podCluster) OwnerReferenceOf(ref workload.Ref) (owner *workload.OwnerReference, watched bool) {
 	if ref.Kind != "ReplicaSet" || ref.Name == "" {
 		return nil, true
@@ -63,10 +63,10 @@ func (podCluster) OwnerReferenceOf(ref workload.Ref) (owner *workload.OwnerRefer
 		Name: ref.Name[:strings.LastIndex(ref.Name, "-")]}, true
 }
 
-// Ends implements members.Cluster.
+// Ends implements pods.Cluster.
 func (podCluster) Ends(schema.GroupKind) bool { return false }
 
-// Resource implements members.Cluster.
+// Resource implements pods.Cluster.
 func (podCluster) Resource(context.Context, schema.GroupKind) (schema.GroupVersionResource, bool, error) {
 	return schema.GroupVersionResource{}, false, nil
 }
@@ -77,10 +77,10 @@ type settled struct {
 	done      chan struct{}
 }
 
-// MembersChanged implements members.Listener.
+// MembersChanged implements pods.Listener.
 func (*settled) MembersChanged([]workload.Ref) {}
 
-// MembersSettled implements members.Listener.
+// MembersSettled implements pods.Listener.
 func (s *settled) MembersSettled() {
 	if !s.signalled.Swap(true) {
 		close(s.done)

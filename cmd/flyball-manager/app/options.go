@@ -177,7 +177,7 @@ type NotificationOptions struct {
 	Page string
 }
 
-// SavingsOptions are the rates of money and CO2, in the form of savings.ParseRates. Empty: not counted.
+// SavingsOptions are the rates of money and CO2, in the form of status.ParseRates. Empty: not counted.
 type SavingsOptions struct {
 	Price, CO2 string
 }

@@ -94,7 +94,7 @@ type listed struct {
 	incomplete bool
 }
 
-// Objects implements target.Inventory.
+// Objects implements selector.Inventory.
 func (l *listed) Objects(gk schema.GroupKind, namespace string, yield func(*workload.Object) bool) {
 	resource, known := l.world.Resource(gk)
 	if l.lists++; !known || l.incomplete || l.lists > warnLists {

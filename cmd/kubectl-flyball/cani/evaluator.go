@@ -65,7 +65,7 @@ func (o objects) Object(_ context.Context, t evaluate.Target) ([]byte, error) {
 	return o.memory.Raw(t.Ref), nil
 }
 
-// Whole implements freezeadmission.Objects.
+// Whole implements freeze.Objects.
 func (o objects) Whole(_ context.Context, resource schema.GroupVersionResource, namespace, name string) ([]byte, error) {
 	if found := o.memory.World().Adapter(resource.GroupResource()); found != nil {
 		if raw := o.memory.Raw(workload.Ref{GroupKind: found.GroupKind(), Namespace: namespace, Name: name}); raw != nil {
@@ -75,7 +75,7 @@ func (o objects) Whole(_ context.Context, resource schema.GroupVersionResource, 
 	return nil, apierrors.NewNotFound(resource.GroupResource(), name)
 }
 
-// Metadata implements freezeadmission.Objects.
+// Metadata implements freeze.Objects.
 func (o objects) Metadata(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata,
 	error) {
 	raw, err := o.Whole(ctx, resource, namespace, name)

@@ -25,20 +25,20 @@ import (
 	"flyball.dev/flyball/engine/world"
 )
 
-// State is the result of a check.
-type State string
+// Outcome is the result of a check.
+type Outcome string
 
 // States of a check.
 const (
-	OK         State = "ok"
-	Problem    State = "problem"
-	NotChecked State = "not checked"
+	OK         Outcome = "ok"
+	Problem    Outcome = "problem"
+	NotChecked Outcome = "not checked"
 )
 
 // Check is a check with its result.
 type Check struct {
-	Name  string `json:"name"`
-	State State  `json:"state"`
+	Name    string  `json:"name"`
+	Outcome Outcome `json:"state"`
 	// Details describe the findings. For a problem they also say how to solve it.
 	Details []string `json:"details,omitempty"`
 }
@@ -50,7 +50,7 @@ type Checkup struct {
 
 // Healthy reports whether no check found a problem.
 func (c *Checkup) Healthy() bool {
-	return !slices.ContainsFunc(c.Checks, func(k Check) bool { return k.State == Problem })
+	return !slices.ContainsFunc(c.Checks, func(k Check) bool { return k.Outcome == Problem })
 }
 
 // Add adds a check. The check is a problem if it has findings. Without findings it is OK, with the text well as its
@@ -305,8 +305,8 @@ const maxDetails = 10
 // Text implements printer.Finding.
 func (c *Checkup) Text(w *printer.Writer) {
 	for _, k := range c.Checks {
-		style := map[State]printer.Style{OK: printer.Good, Problem: printer.Bad, NotChecked: printer.Warn}[k.State]
-		w.Line("%s: %s", k.Name, w.Styled(cmp.Or(string(k.State), "?"), style))
+		style := map[Outcome]printer.Style{OK: printer.Good, Problem: printer.Bad, NotChecked: printer.Warn}[k.Outcome]
+		w.Line("%s: %s", k.Name, w.Styled(cmp.Or(string(k.Outcome), "?"), style))
 		details := k.Details
 		if more := len(details) - maxDetails; more > 0 && !w.Wide {
 			details = append(slices.Clone(details[:maxDetails]), fmt.Sprintf("and %d more; -o wide shows them", more))

@@ -67,7 +67,7 @@ func TestLedgersCopiedToReplicaSetsAreLeftOut(t *testing.T) {
 	w, memory := worldOf(t, files)
 	c := &Checkup{}
 	c.ledgers(memory, w.Unseen)
-	if got := c.Checks[0]; got.State != OK || !slices.Equal(got.Details, []string{"no objects with a ledger, all readable"}) {
+	if got := c.Checks[0]; got.Outcome != OK || !slices.Equal(got.Details, []string{"no objects with a ledger, all readable"}) {
 		t.Errorf("got %+v", got)
 	}
 }

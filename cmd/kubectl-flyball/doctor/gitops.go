@@ -71,17 +71,17 @@ func (c *Checkup) gitops(memory *world.Memory, tools GitOps, now time.Time) erro
 
 // addConflicts adds the check with its conflicts. An uncertain conflict does not make the check a problem.
 func (c *Checkup) addConflicts(all []*conflict, why string) {
-	check := Check{Name: "gitops", State: OK}
+	check := Check{Name: "gitops", Outcome: OK}
 	for _, one := range all {
 		check.Details = append(check.Details, one.text(why))
 		switch {
 		case !one.unknown && one.unsure == "":
-			check.State = Problem
-		case check.State == OK:
-			check.State = NotChecked
+			check.Outcome = Problem
+		case check.Outcome == OK:
+			check.Outcome = NotChecked
 		}
 	}
-	if check.State == OK {
+	if check.Outcome == OK {
 		check.Details = []string{"no GitOps tool applies a field that a policy is going to change"}
 	}
 	c.Checks = append(c.Checks, check)

@@ -228,7 +228,7 @@ func TestOwnersThatSleepThemselves(t *testing.T) {
 	for _, tc := range []struct {
 		reason, owner string
 		tool          []string
-		want          State
+		want          Outcome
 	}{
 		{"the same nights", `{upscale: "0 8 * * *", downscale: "0 20 * * *"`, flux, OK},
 		{"longer nights", `{upscale: "0 9 * * *", downscale: "0 19 * * *"`, flux, OK},
@@ -250,8 +250,8 @@ func TestOwnersThatSleepThemselves(t *testing.T) {
 		if err := c.gitops(memory, tools, time.Date(2037, 5, 11, 12, 0, 0, 0, time.UTC)); err != nil {
 			t.Fatal(err)
 		}
-		if got := c.Checks[0]; got.State != tc.want {
-			t.Errorf("%s of %s: %s %q, want %s", tc.reason, tc.tool[7], got.State, got.Details, tc.want)
+		if got := c.Checks[0]; got.Outcome != tc.want {
+			t.Errorf("%s of %s: %s %q, want %s", tc.reason, tc.tool[7], got.Outcome, got.Details, tc.want)
 		}
 	}
 }
@@ -286,7 +286,7 @@ spec: {replicas: 2, selector: {matchLabels: {app: web}}, template: {metadata: {l
 	const is = "shop_web_apps_Deployment"
 	for _, tc := range []struct {
 		reason, drift, inventory, other string
-		want                            State
+		want                            Outcome
 	}{
 		{"after a night", "mode: enabled", is, "", NotChecked},
 		{"in a night", "mode: enabled", is, counted("flyball"), NotChecked},
@@ -307,8 +307,8 @@ spec: {replicas: 2, selector: {matchLabels: {app: web}}, template: {metadata: {l
 		if err := c.gitops(memory, tools, time.Date(2037, 5, 11, 12, 0, 0, 0, time.UTC)); err != nil {
 			t.Fatal(err)
 		}
-		if got := c.Checks[0]; got.State != tc.want {
-			t.Errorf("%s: %s %q, want %s", tc.reason, got.State, got.Details, tc.want)
+		if got := c.Checks[0]; got.Outcome != tc.want {
+			t.Errorf("%s: %s %q, want %s", tc.reason, got.Outcome, got.Details, tc.want)
 		}
 	}
 }

@@ -112,7 +112,7 @@ func TestDoctorReportsManagerCertificatesAndWebhook(t *testing.T) {
 			found.Live(t.Context(), kubernetes.NewForConfigOrDie(config), dynamic.NewForConfigOrDie(config), "flyball-system", "shop", noon)
 			var got strings.Builder
 			for _, check := range found.Checks {
-				fmt.Fprintf(&got, "%s %s %s\n", check.Name, check.State, strings.Join(check.Details, "; "))
+				fmt.Fprintf(&got, "%s %s %s\n", check.Name, check.Outcome, strings.Join(check.Details, "; "))
 			}
 			for _, want := range c.want {
 				if !strings.Contains(got.String(), want) {

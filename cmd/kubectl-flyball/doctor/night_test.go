@@ -56,7 +56,7 @@ func TestBudgetsMatterToNodePools(t *testing.T) {
 	for _, tc := range []struct {
 		reason, world string
 		isPart        bool
-		state         State
+		state         Outcome
 		want          string
 	}{
 		{"a pool sleeps", pools, false, Problem, "PodDisruptionBudget shop/queue allows no eviction now"},
@@ -69,8 +69,8 @@ func TestBudgetsMatterToNodePools(t *testing.T) {
 		memory := memoryOf(t, strings.ReplaceAll(tc.world, "POOL", "yes"))
 		var c Checkup
 		c.disruption(memory, !tc.isPart, func() ([]policyv1.PodDisruptionBudget, error) { return all, nil })
-		if got := c.Checks[0]; got.State != tc.state || len(got.Details) != 1 || !strings.Contains(got.Details[0], tc.want) {
-			t.Errorf("%s: %s %q, want %s %q", tc.reason, got.State, got.Details, tc.state, tc.want)
+		if got := c.Checks[0]; got.Outcome != tc.state || len(got.Details) != 1 || !strings.Contains(got.Details[0], tc.want) {
+			t.Errorf("%s: %s %q, want %s %q", tc.reason, got.Outcome, got.Details, tc.state, tc.want)
 		}
 	}
 }

@@ -85,7 +85,7 @@ func (c *Checkup) webhooks(ctx context.Context, clients Clients, w *source.World
 	slices.Sort(unsure)
 	c.Add(name, workload.Count(len(hooks), "webhook")+" of other programs that fail closed, none in the way", slices.Concat(findings, unsure))
 	if len(findings) == 0 && len(unsure) > 0 {
-		c.Checks[len(c.Checks)-1].State = NotChecked
+		c.Checks[len(c.Checks)-1].Outcome = NotChecked
 	}
 }
 
@@ -189,7 +189,7 @@ func (h *hook) refused(w *source.World, memory *world.Memory, asleep sleepers) [
 		if ref.Namespace != "" && !h.namespaces.Matches(ns) {
 			continue
 		}
-		kind := slices.IndexFunc(w.Kinds, func(k source.Kind) bool { return k.GroupKind == ref.GroupKind })
+		kind := slices.IndexFunc(w.Kinds, func(k source.AdaptedKind) bool { return k.GroupKind == ref.GroupKind })
 		if kind < 0 {
 			continue
 		}

@@ -146,8 +146,8 @@ func simulated(t *testing.T, memory *world.Memory, objects [][]byte, from time.T
 	}
 }
 
-func kindOf(w *source.World, ref workload.Ref) source.Kind {
-	i := slices.IndexFunc(w.Kinds, func(k source.Kind) bool { return k.GroupKind == ref.GroupKind })
+func kindOf(w *source.World, ref workload.Ref) source.AdaptedKind {
+	i := slices.IndexFunc(w.Kinds, func(k source.AdaptedKind) bool { return k.GroupKind == ref.GroupKind })
 	return w.Kinds[i]
 }
 

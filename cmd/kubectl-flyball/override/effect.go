@@ -186,7 +186,7 @@ func (e *Effect) toAwait(w *source.World, places []Place) (all []Place) {
 	woken := append(atOnce(e.Plan, "+"), e.kept...)
 	for _, raw := range w.Objects {
 		ref := source.RefOf(raw)
-		kind := slices.IndexFunc(w.Kinds, func(k source.Kind) bool { return k.GroupKind == ref.GroupKind })
+		kind := slices.IndexFunc(w.Kinds, func(k source.AdaptedKind) bool { return k.GroupKind == ref.GroupKind })
 		if kind >= 0 && (slices.Contains(woken, ref.String()) || slices.ContainsFunc(places, func(p Place) bool { return p.Object == ref })) {
 			all = append(all, ofObject(w.Kinds[kind].Resource, ref))
 		}

@@ -65,7 +65,7 @@ func (p *Plan) templates(w *source.World, memory *world.Memory, o Input) (*world
 		there := memory.Raw(ref) != nil
 		if there {
 			var err error
-			if write.Edits, raw, err = reconcile.PutBack(memory.Snapshot, kind, q, memory.Raw(ref)); err != nil {
+			if write.Edits, raw, err = reconcile.TemplateEdits(memory.Snapshot, kind, q, memory.Raw(ref)); err != nil {
 				p.Notes = append(p.Notes, fmt.Sprintf("the plan leaves out the fields that %s keeps by its template: %v", q.ID, err))
 				continue
 			}

@@ -285,7 +285,7 @@ func (f Files) read(m *Manifests) (*World, error) {
 			w.Kinds = append(w.Kinds, k)
 		}
 	}
-	slices.SortFunc(w.Kinds, func(a, b Kind) int {
+	slices.SortFunc(w.Kinds, func(a, b AdaptedKind) int {
 		return strings.Compare(a.Resource.GroupResource().String(), b.Resource.GroupResource().String())
 	})
 	w.setScope(f.FlyballNamespace)
@@ -326,7 +326,7 @@ func (w *World) libraryWith(others []*v1alpha1.Adapter) error {
 	return nil
 }
 
-func kindByCRD(a *v1alpha1.Adapter, crds map[schema.GroupKind]rawjson.Value) Kind {
+func kindByCRD(a *v1alpha1.Adapter, crds map[schema.GroupKind]rawjson.Value) AdaptedKind {
 	k := kindOf(a, true, "")
 	if crd, ok := crds[k.GroupKind]; ok {
 		k.Namespaced = crd.Get("spec.scope").Str != "Cluster"
@@ -352,7 +352,7 @@ func (w *World) takeObjects(m *Manifests, namespace string) error {
 		if gk == namespaceKind {
 			continue
 		}
-		at := slices.IndexFunc(w.Kinds, func(k Kind) bool { return k.GroupKind == gk })
+		at := slices.IndexFunc(w.Kinds, func(k AdaptedKind) bool { return k.GroupKind == gk })
 		if at < 0 {
 			continue
 		}

@@ -46,7 +46,7 @@ func judges(obj policy.Object, gk schema.GroupKind) bool {
 }
 
 // metadata reads the metadata of the objects of a kind.
-func (r *reading) metadata(ctx context.Context, k Kind) error {
+func (r *reading) metadata(ctx context.Context, k AdaptedKind) error {
 	if r.Progress != nil {
 		r.Progress(k.Resource.GroupResource().String())
 	}

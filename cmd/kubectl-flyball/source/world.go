@@ -67,7 +67,7 @@ func (q Query) wants(gk schema.GroupKind) bool {
 type World struct {
 	world.Lists
 	// Kinds are the existing kinds with an adapter, sorted by name.
-	Kinds []Kind
+	Kinds []AdaptedKind
 	// Notes are remarks about how the world was read, for the user.
 	Notes []string
 	// LeftAside has the reason of each adapter that does not compile. Each is a note too.
@@ -156,8 +156,8 @@ func (w *World) Note(format string, args ...any) {
 	}
 }
 
-// Kind is a kind with an adapter, and its names.
-type Kind struct {
+// AdaptedKind is a kind with an adapter, and its names.
+type AdaptedKind struct {
 	schema.GroupKind
 	Resource   schema.GroupVersionResource
 	Namespaced bool
@@ -166,7 +166,7 @@ type Kind struct {
 }
 
 func (w *World) hasKind(gk schema.GroupKind) bool {
-	return slices.ContainsFunc(w.Kinds, func(k Kind) bool { return k.GroupKind == gk })
+	return slices.ContainsFunc(w.Kinds, func(k AdaptedKind) bool { return k.GroupKind == gk })
 }
 
 // setScope records in the world which kinds are cluster-scoped.
@@ -193,14 +193,14 @@ func (w *World) findOwn(flyballNamespace string) {
 }
 
 // kindOf returns the Kind of an adapter.
-func kindOf(a *v1alpha1.Adapter, namespaced bool, version string) Kind {
+func kindOf(a *v1alpha1.Adapter, namespaced bool, version string) AdaptedKind {
 	resource := schema.ParseGroupResource(a.Name)
 	gk := schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}
 	if version == "" && len(a.Spec.Target.Versions) > 0 {
 		version = a.Spec.Target.Versions[0]
 	}
 	names := []string{resource.Resource, strings.ToLower(gk.Kind)}
-	return Kind{GroupKind: gk, Resource: resource.WithVersion(version), Namespaced: namespaced, Names: append(names, shortNames[gk]...)}
+	return AdaptedKind{GroupKind: gk, Resource: resource.WithVersion(version), Namespaced: namespaced, Names: append(names, shortNames[gk]...)}
 }
 
 // shortNames are the short names of built-in kinds. They are used if no API server is asked.
@@ -212,9 +212,9 @@ var shortNames = map[schema.GroupKind][]string{
 
 // FindKind returns the kind with an adapter that has the given name. The name may be Deployment, deployments, deploy,
 // deployments.apps or Deployment.apps. If there is no such kind, the error suggests the nearest kind.
-func (w *World) FindKind(name string) (Kind, error) {
+func (w *World) FindKind(name string) (AdaptedKind, error) {
 	wanted := strings.ToLower(name)
-	var found []Kind
+	var found []AdaptedKind
 	for _, k := range w.Kinds {
 		if slices.ContainsFunc(k.Names, func(n string) bool { return wanted == n || wanted == n+"."+strings.ToLower(k.Group) }) {
 			found = append(found, k)
@@ -224,13 +224,13 @@ func (w *World) FindKind(name string) (Kind, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return Kind{}, w.unknownKind(name)
+		return AdaptedKind{}, w.unknownKind(name)
 	}
 	options := make([]string, len(found))
 	for i, k := range found {
 		options[i] = k.Resource.GroupResource().String()
 	}
-	return Kind{}, fmt.Errorf("%q is ambiguous: give one of %s", name, strings.Join(options, ", "))
+	return AdaptedKind{}, fmt.Errorf("%q is ambiguous: give one of %s", name, strings.Join(options, ", "))
 }
 
 func (w *World) unknownKind(name string) error {
@@ -264,7 +264,7 @@ func (w *World) Served(gk schema.GroupKind) error {
 
 // Target is an object named as KIND/NAME.
 type Target struct {
-	Kind Kind
+	Kind AdaptedKind
 	workload.Ref
 }
 

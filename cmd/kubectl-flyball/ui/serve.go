@@ -57,7 +57,7 @@ const fresh = 10 * time.Second
 // Server is the server of one person.
 type Server struct {
 	ServerOptions
-	guard *guard
+	guard *access
 	// form is a token in each form of the pages. No other site can read it.
 	form string
 	// streams are the open event streams, which are counted for person.

@@ -20,7 +20,7 @@ type Metadata struct {
 	Objects dynamic.Interface
 }
 
-// Whole implements admit.Objects.
+// Whole implements freeze.Objects.
 func (m Metadata) Whole(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) ([]byte, error) {
 	list, err := m.Objects.Resource(resource).Namespace(namespace).List(ctx, named(name))
 	if err != nil {
@@ -36,7 +36,7 @@ func named(name string) metav1.ListOptions {
 	return metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()}
 }
 
-// Metadata implements admit.Objects.
+// Metadata implements freeze.Objects.
 func (m Metadata) Metadata(ctx context.Context, resource schema.GroupVersionResource, namespace,
 	name string) (*metav1.PartialObjectMetadata, error) {
 	list, err := m.Client.Resource(resource).Namespace(namespace).List(ctx, named(name))

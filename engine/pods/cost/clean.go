@@ -125,7 +125,7 @@ func heeds(s *world.Snapshot, gk schema.GroupKind) bool {
 	return k != nil && !k.Releasing && k.Adapter.Can(v1alpha1.CapabilityDeletionCost)
 }
 
-// ChangedOn implements target.Actuator. It counts the objects of a kind that are the only reason for costs of pods.
+// ChangedOn implements reconcile.Actuator. It counts the objects of a kind that are the only reason for costs of pods.
 // While the number is unknown, it returns 1.
 func (l *Actuator) ChangedOn(gk schema.GroupKind) int {
 	snapshot := l.world.Snapshot()
@@ -161,7 +161,7 @@ func (l *Actuator) costedGroups(namespace string) []workload.Ref {
 	return pods.GroupsIn(l.members.Costed(), namespace, l.members.CostedPods)
 }
 
-// Leftover implements target.Actuator: costs may still have to be removed.
+// Leftover implements reconcile.Actuator: costs may still have to be removed.
 func (l *Actuator) Leftover(p *world.Policy) string {
 	if p.PodOrderer == nil {
 		return ""

@@ -104,7 +104,7 @@ func (l *Actuator) Run(ctx context.Context) {
 	l.members.Drop()
 }
 
-// Decided implements target.Actuator.
+// Decided implements reconcile.Actuator.
 func (l *Actuator) Decided(ref workload.Ref, v *decide.Verdict) {
 	claimed := v.Plan.DeletionCosts != nil
 	l.members.Relink(ref)
@@ -133,7 +133,7 @@ func (l *Actuator) queueBelow(ref workload.Ref) {
 	}
 }
 
-// MembersChanged implements members.Listener.
+// MembersChanged implements pods.Listener.
 func (l *Actuator) MembersChanged(refs []workload.Ref) {
 	l.base.Calm(refs...)
 	if l.leaving.Load() {
@@ -141,7 +141,7 @@ func (l *Actuator) MembersChanged(refs []workload.Ref) {
 	}
 }
 
-// MembersSettled implements members.Listener.
+// MembersSettled implements pods.Listener.
 func (l *Actuator) MembersSettled() { l.base.Add(append(l.book.claimed(), l.members.Costed()...)...) }
 
 // unknownRetry is the pause before the reason for unknown pods is reported again.
@@ -249,7 +249,7 @@ func (l *Actuator) forget(ref workload.Ref) {
 	}
 }
 
-// Mark implements target.Actuator. It adds the state of a target's pods to the result of the policy that orders them.
+// Mark implements reconcile.Actuator. It adds the state of a target's pods to the result of the policy that orders them.
 func (l *Actuator) Mark(ref workload.Ref, _ []decide.Opinion, results []status.TargetResult) {
 	n := l.book.statusOf(ref)
 	for i := range results {
@@ -275,7 +275,7 @@ func (l *Actuator) resume(p *world.Policy) {
 	l.book.resume(p.ID, writes, last)
 }
 
-// Report implements target.Actuator. The first status may be written before Run begins.
+// Report implements reconcile.Actuator. The first status may be written before Run begins.
 func (l *Actuator) Report(p *world.Policy, obj policy.Object) (reason, message string) {
 	if p.PodOrderer != nil {
 		l.resume(p)

@@ -49,8 +49,8 @@ func (r *Rule) Query(tenantLabel string) (*Query, error) {
 	if r.Namespace == "" && !keeps(expr, r.NamespaceLabel) && !keeps(expr, r.NameLabel) {
 		return nil, fmt.Errorf("names no target: no series has the label %s or %s", r.NamespaceLabel, r.NameLabel)
 	}
-	g := guard{Query: &Query{rule: r, hasNames: keeps(expr, r.NameLabel)}, tenantLabel: tenantLabel}
-	guarded, _ := g.guard(expr)
+	g := rewriter{Query: &Query{rule: r, hasNames: keeps(expr, r.NameLabel)}, tenantLabel: tenantLabel}
+	guarded, _ := g.rewrite(expr)
 	if len(g.errs) > 0 {
 		return nil, errors.Join(g.errs...)
 	}
@@ -112,8 +112,8 @@ func span(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 1
 
 func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
-// guard rewrites a demand into the form of Query. It accepts the forms in which a selector of +Inf stays visible, and no others.
-type guard struct {
+// rewriter rewrites a demand into the form of Query. It accepts the forms in which a selector of +Inf stays visible, and no others.
+type rewriter struct {
 	*Query
 	tenantLabel string
 	// aggregations is the number of aggregations around the guarded expression.
@@ -121,28 +121,30 @@ type guard struct {
 	errs         []error
 }
 
-func (g *guard) refuse(format string, args ...any) {
+func (g *rewriter) refuse(format string, args ...any) {
 	g.errs = append(g.errs, fmt.Errorf(format, args...))
 }
 
 const notNow = "must not have %s: a demand is that of the present"
 
 // hides refuses a form in which lost samples can look like no use.
-func (g *guard) hides(form string) { g.refuse("must not have %s, which can hide lost samples", form) }
+func (g *rewriter) hides(form string) {
+	g.refuse("must not have %s, which can hide lost samples", form)
+}
 
-// guard returns an expression with guarded selectors. It may change the given expression. below is true if a lost part can make the
+// rewrite returns an expression with guarded selectors. It may change the given expression. below is true if a lost part can make the
 // result -Inf or NaN, which a maximum hides.
-func (g *guard) guard(e parser.Expr) (guarded parser.Expr, below bool) {
+func (g *rewriter) rewrite(e parser.Expr) (guarded parser.Expr, below bool) {
 	switch e := e.(type) {
 	case *parser.NumberLiteral, *parser.StringLiteral:
 	case *parser.ParenExpr:
-		e.Expr, below = g.guard(e.Expr)
+		e.Expr, below = g.rewrite(e.Expr)
 	case *parser.UnaryExpr:
-		e.Expr, _ = g.guard(e.Expr)
+		e.Expr, _ = g.rewrite(e.Expr)
 		below = true
 	case *parser.AggregateExpr:
 		g.aggregations++
-		e.Expr, below = g.guard(e.Expr)
+		e.Expr, below = g.rewrite(e.Expr)
 		g.aggregations--
 		if e.Op != parser.SUM && e.Op != parser.AVG && (e.Op != parser.MAX || below) {
 			g.hides(fmt.Sprintf("this %s", e.Op))
@@ -160,11 +162,11 @@ func (g *guard) guard(e parser.Expr) (guarded parser.Expr, below bool) {
 }
 
 // binary guards both sides of an operator.
-func (g *guard) binary(e *parser.BinaryExpr) (below bool) {
+func (g *rewriter) binary(e *parser.BinaryExpr) (below bool) {
 	left, right := positive(e.LHS), positive(e.RHS)
 	var l, r bool
-	e.LHS, l = g.guard(e.LHS)
-	e.RHS, r = g.guard(e.RHS)
+	e.LHS, l = g.rewrite(e.LHS)
+	e.RHS, r = g.rewrite(e.RHS)
 	switch {
 	case e.Op == parser.LOR:
 		g.unite(e)
@@ -194,7 +196,7 @@ func (g *guard) binary(e *parser.BinaryExpr) (below bool) {
 const sideLabel = "flyball_side"
 
 // unite lets the series of both sides of an or stand.
-func (g *guard) unite(e *parser.BinaryExpr) {
+func (g *rewriter) unite(e *parser.BinaryExpr) {
 	if e.VectorMatching.On || len(e.VectorMatching.MatchingLabels) > 0 {
 		g.hides("or with on or ignoring")
 		return
@@ -224,7 +226,7 @@ var (
 	ofInstant = []string{"ceil", "floor", "round", "ln", "clamp_min", "label_replace", "label_join"}
 )
 
-func (g *guard) call(c *parser.Call) (guarded parser.Expr, below bool) {
+func (g *rewriter) call(c *parser.Call) (guarded parser.Expr, below bool) {
 	if slices.Contains(overRange, c.Func.Name) {
 		return g.whole(c)
 	}
@@ -233,12 +235,12 @@ func (g *guard) call(c *parser.Call) (guarded parser.Expr, below bool) {
 		return c, false
 	}
 	g.labels(c)
-	c.Args[0], below = g.guard(c.Args[0])
+	c.Args[0], below = g.rewrite(c.Args[0])
 	if below && c.Func.Name == "clamp_min" {
 		g.hides("this clamp_min")
 	}
 	for _, arg := range c.Args[1:] {
-		g.guard(arg)
+		g.rewrite(arg)
 	}
 	return c, below || c.Func.Name == "ln"
 }
@@ -248,7 +250,7 @@ const mostParts = 4
 
 // labels refuses a label function that writes a label of the query itself, or that can make a label of any length from short ones: each
 // function would double it.
-func (g *guard) labels(c *parser.Call) {
+func (g *rewriter) labels(c *parser.Call) {
 	if c.Func.Name != "label_replace" && c.Func.Name != "label_join" {
 		return
 	}
@@ -290,10 +292,10 @@ func literal(e parser.Expr) string {
 
 // whole restricts and records the selector of a range, and returns its value while the series is known, and +Inf while it is not. Neither
 // has a name, because a step of the history can have both.
-func (g *guard) whole(c *parser.Call) (guarded parser.Expr, below bool) {
+func (g *rewriter) whole(c *parser.Call) (guarded parser.Expr, below bool) {
 	m, ok := c.Args[0].(*parser.MatrixSelector)
 	if !ok {
-		return g.guard(c.Args[0])
+		return g.rewrite(c.Args[0])
 	}
 	v, i := m.VectorSelector.(*parser.VectorSelector), g.rule.Interval
 	switch {

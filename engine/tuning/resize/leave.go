@@ -209,7 +209,7 @@ func (l *Actuator) groups(namespace string) []workload.Ref {
 	return pods.GroupsIn(l.members.Resized(), namespace, l.members.ResizedPods)
 }
 
-// Leftover implements target.Actuator.
+// Leftover implements reconcile.Actuator.
 func (l *Actuator) Leftover(p *world.Policy) string {
 	if p.Tuner == nil {
 		return ""
@@ -240,7 +240,7 @@ func (l *Actuator) Leftover(p *world.Policy) string {
 	return text
 }
 
-// ChangedOn implements target.Actuator. It counts the objects of a kind whose template must restore pods below them. Pods
+// ChangedOn implements reconcile.Actuator. It counts the objects of a kind whose template must restore pods below them. Pods
 // that were changed for an object of another kind further above count too, because the nearest template restores them.
 func (l *Actuator) ChangedOn(gk schema.GroupKind) int {
 	found := map[*workload.Object]bool{}

@@ -164,7 +164,7 @@ func (l *Actuator) Run(ctx context.Context) {
 	l.base.Run(ctx, l.process, l.fault, l.opts.Log)
 }
 
-// Decided implements target.Actuator.
+// Decided implements reconcile.Actuator.
 func (l *Actuator) Decided(ref workload.Ref, v *decide.Verdict) {
 	_, claimed := claimOf(v.Plan)
 	l.mu.Lock()
@@ -190,10 +190,10 @@ func claimOf(p workload.Plan) (workload.Claim[int64], bool) {
 	return workload.Claim[int64]{}, false
 }
 
-// MembersChanged implements members.Listener.
+// MembersChanged implements pods.Listener.
 func (l *Actuator) MembersChanged(refs []workload.Ref) { l.base.Calm(refs...) }
 
-// MembersSettled implements members.Listener.
+// MembersSettled implements pods.Listener.
 func (l *Actuator) MembersSettled() { l.queueAll() }
 
 // AfterPublish implements world.Observer: a freeze may have begun or ended, and the claims of policies with it.
@@ -259,7 +259,7 @@ func (l *Actuator) setNote(ref workload.Ref, n Note) {
 	}
 }
 
-// Mark implements target.Actuator. It adds the state of a target's pods to the result of the policy that changes them in
+// Mark implements reconcile.Actuator. It adds the state of a target's pods to the result of the policy that changes them in
 // place.
 func (l *Actuator) Mark(ref workload.Ref, _ []decide.Opinion, results []status.TargetResult) {
 	n := l.Note(ref)
@@ -277,7 +277,7 @@ func (l *Actuator) Mark(ref workload.Ref, _ []decide.Opinion, results []status.T
 	}
 }
 
-// Report implements target.Actuator. The report of tuning has the progress of changes in place.
+// Report implements reconcile.Actuator. The report of tuning has the progress of changes in place.
 func (l *Actuator) Report(*world.Policy, policy.Object) (reason, message string) { return "", "" }
 
 // isSettled reports whether neither a plan nor an earlier change restarts a pod of a target.

@@ -197,7 +197,7 @@ func (w *Witness) look(ctx context.Context, ns string) (now *scene, wrong []stri
 	}
 	teller.Each(func(ref workload.Ref, raw []byte) { now.objects[ref] = raw })
 	for ref := range now.objects {
-		kind := loaded.Kinds[slices.IndexFunc(loaded.Kinds, func(k source.Kind) bool { return k.GroupKind == ref.GroupKind })]
+		kind := loaded.Kinds[slices.IndexFunc(loaded.Kinds, func(k source.AdaptedKind) bool { return k.GroupKind == ref.GroupKind })]
 		now.paths[ref] = pathOf(kind.Resource, ref)
 		story, err := teller.Of(ctx, source.Target{Kind: kind, Ref: ref},
 			explain.Input{At: now.at, Zone: time.UTC, FlyballNamespace: harness.Namespace})

@@ -38,7 +38,7 @@ func downscaler() Tool {
 		ScaledObject, Rollout, Postgres)
 	return Tool{
 		Name: "kube-downscaler", Title: "kube-downscaler",
-		Reads:   append([]Kind{Clustered(Namespace)}, kinds...),
+		Reads:   append([]ToolKind{Clustered(Namespace)}, kinds...),
 		Marked:  Namespaced(Budget, Prometheus, Stack),
 		Convert: convertDownscaler, Sleepers: downscalerSleepers,
 	}

@@ -31,7 +31,7 @@ var (
 func kubeFreeze() Tool {
 	return Tool{
 		Name: "kube-freeze", Title: "kube-freeze-operator",
-		Reads:   []Kind{Clustered(foreignFreeze), Clustered(foreignWindow), Clustered(foreignException)},
+		Reads:   []ToolKind{Clustered(foreignFreeze), Clustered(foreignWindow), Clustered(foreignException)},
 		Marked:  Namespaced(CronJob, kustomization, helmRelease, Application),
 		Convert: convertFreezes, Sleepers: freezeSleepers,
 	}

@@ -23,7 +23,7 @@ var systemNamespaces = []string{"kube-system", "kube-public", "kube-node-lease"}
 func lightsOut() Tool {
 	return Tool{
 		Name: "lightsout", Title: "LightsOut",
-		Reads:   []Kind{Clustered(lightsOutSchedule)},
+		Reads:   []ToolKind{Clustered(lightsOutSchedule)},
 		Marked:  Namespaced(Deployment, StatefulSet, CronJob),
 		Convert: convertLightsOut, Sleepers: lightsOutSleepers,
 	}

@@ -18,8 +18,8 @@ import (
 	"flyball.dev/flyball/engine/workload"
 )
 
-// Kind is a kind that a tool reads or marks.
-type Kind struct {
+// ToolKind is a kind that a tool reads or marks.
+type ToolKind struct {
 	schema.GroupKind
 	// Cluster is true if objects of the kind are in no namespace.
 	Cluster bool
@@ -31,7 +31,7 @@ type Tool struct {
 	Name, Title string
 	// Reads are the kinds that Convert reads. Marked are the kinds on whose objects the tool leaves marks. Only Sleepers
 	// reads them.
-	Reads, Marked []Kind
+	Reads, Marked []ToolKind
 	// Convert adds Flyball's counterparts of the tool's objects to the output.
 	Convert func(*Input, *Output)
 	// Sleepers adds the objects that the tool keeps asleep to the output. It is nil if the tool keeps no record of them.
@@ -154,8 +154,8 @@ func (in *Input) Namespaces() []string {
 }
 
 // Kinds returns the kinds that the tools read. With sleepers it adds the kinds that only a take-over reads.
-func Kinds(tools []Tool, sleepers bool) []Kind {
-	var all []Kind
+func Kinds(tools []Tool, sleepers bool) []ToolKind {
+	var all []ToolKind
 	for i := range tools {
 		kinds := tools[i].Reads
 		if sleepers {

@@ -36,13 +36,13 @@ var (
 )
 
 // Clustered returns a Kind for a cluster-scoped kind.
-func Clustered(gk schema.GroupKind) Kind { return Kind{GroupKind: gk, Cluster: true} }
+func Clustered(gk schema.GroupKind) ToolKind { return ToolKind{GroupKind: gk, Cluster: true} }
 
 // Namespaced returns Kinds for namespaced kinds.
-func Namespaced(all ...schema.GroupKind) []Kind {
-	kinds := make([]Kind, len(all))
+func Namespaced(all ...schema.GroupKind) []ToolKind {
+	kinds := make([]ToolKind, len(all))
 	for i, gk := range all {
-		kinds[i] = Kind{GroupKind: gk}
+		kinds[i] = ToolKind{GroupKind: gk}
 	}
 	return kinds
 }

@@ -83,7 +83,7 @@ func (b body) FrozenWord() string { return plural(b.Frozen(), "freeze") }
 func (b body) Trouble() int {
 	n := len(b.Problems())
 	for _, c := range b.Health.Checks {
-		if c.State == doctor.Problem {
+		if c.Outcome == doctor.Problem {
 			n++
 		}
 	}

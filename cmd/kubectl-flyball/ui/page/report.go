@@ -162,7 +162,7 @@ func (r *Report) Problems() []status.Policy {
 
 // Ill returns the checks that found a problem or could not be made.
 func (r *Report) Ill() []doctor.Check {
-	return slices.DeleteFunc(slices.Clone(r.Health.Checks), func(c doctor.Check) bool { return c.State == doctor.OK })
+	return slices.DeleteFunc(slices.Clone(r.Health.Checks), func(c doctor.Check) bool { return c.Outcome == doctor.OK })
 }
 
 // HTML writes the report as one file.
@@ -233,7 +233,7 @@ func (r *Report) textProblems(w *printer.Writer) {
 	}
 	for _, c := range ill {
 		for _, d := range c.Details {
-			w.Line("  %s (%s): %s", c.Name, c.State, d)
+			w.Line("  %s (%s): %s", c.Name, c.Outcome, d)
 		}
 	}
 }

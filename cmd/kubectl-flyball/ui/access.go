@@ -20,13 +20,13 @@ const csp = "default-src 'none'; style-src 'self'; script-src 'self'; connect-sr
 // another site, browsers send no SameSite=Strict cookie with the redirected request.
 const entered = `<!doctype html><meta http-equiv="refresh" content="0; url=/"><title>Flyball</title><a href="/">Flyball</a>`
 
-// guard lets a request pass if it comes from the browser of the person who started the server.
+// access lets a request pass if it comes from the browser of the person who started the server.
 //
 // A page of another site can make a browser send requests to a loopback address. After a DNS rebinding, such a request
 // has the site's name as Host. Otherwise it has a foreign Origin or Sec-Fetch-Site. It never has the cookie, because
 // the cookie is SameSite=Strict. Browsers send a cookie of 127.0.0.1 to every port of this address. So the cookie's
 // name contains the port, and its value is known only to this process.
-type guard struct {
+type access struct {
 	port   string
 	cookie string
 
@@ -35,8 +35,8 @@ type guard struct {
 	token string
 }
 
-func newGuard(port string) *guard {
-	return &guard{port: port, cookie: secret(), token: secret()}
+func newGuard(port string) *access {
+	return &access{port: port, cookie: secret(), token: secret()}
 }
 
 // secret returns 256 random bits.
@@ -46,10 +46,10 @@ func secret() string {
 	return hex.EncodeToString(b[:])
 }
 
-func (g *guard) cookieName() string { return "flyball-" + g.port }
+func (g *access) cookieName() string { return "flyball-" + g.port }
 
 // take reports whether a text is the token. If it is, the token cannot be used again.
-func (g *guard) take(text string) bool {
+func (g *access) take(text string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.token == "" || subtle.ConstantTimeCompare([]byte(text), []byte(g.token)) != 1 {
@@ -60,14 +60,14 @@ func (g *guard) take(text string) bool {
 }
 
 // isOwnHost reports whether the header Host names this server by a loopback address.
-func (g *guard) isOwnHost(host string) bool {
+func (g *access) isOwnHost(host string) bool {
 	name, port, err := net.SplitHostPort(host)
 	return err == nil && port == g.port && (name == "127.0.0.1" || name == "::1" || strings.EqualFold(name, "localhost"))
 }
 
 // refusal returns the reason why a request is refused, regardless of its cookie. It returns "" if the request is not
 // refused.
-func (g *guard) refusal(r *http.Request) string {
+func (g *access) refusal(r *http.Request) string {
 	origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
 	switch {
 	case !g.isOwnHost(r.Host):
@@ -82,7 +82,7 @@ func (g *guard) refusal(r *http.Request) string {
 
 // isEntry reports whether a request has a token in its address and no cookie of this server. Such a request may come from
 // another site, because the link may stand in any terminal or page. A browser with the cookie has entered already.
-func (g *guard) isEntry(r *http.Request) bool {
+func (g *access) isEntry(r *http.Request) bool {
 	_, err := r.Cookie(g.cookieName())
 	return err != nil && r.Method == http.MethodGet && r.URL.Path == "/" && r.URL.Query().Has("token")
 }
@@ -98,7 +98,7 @@ func setHeaders(w http.ResponseWriter) {
 }
 
 // wrap returns a handler that passes a request on only if the guard lets it pass.
-func (g *guard) wrap(next http.Handler) http.Handler {
+func (g *access) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setHeaders(w)
 		if why := g.refusal(r); why != "" {
@@ -122,7 +122,7 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 }
 
 // knows reports whether a request has the cookie of this process.
-func (g *guard) knows(r *http.Request) bool {
+func (g *access) knows(r *http.Request) bool {
 	for _, c := range r.CookiesNamed(g.cookieName()) {
 		if subtle.ConstantTimeCompare([]byte(c.Value), []byte(g.cookie)) == 1 {
 			return true
