@@ -1,4 +1,4 @@
-package override_test
+package cli_test
 
 import (
 	"slices"
@@ -15,8 +15,8 @@ import (
 	"flyball.dev/flyball/engine/policy"
 )
 
-// now is a morning, when everything in the worlds of these tests is awake.
-var now = time.Date(2037, 5, 13, 10, 0, 0, 0, time.UTC)
+// morning is a time at which everything in the worlds of these tests is awake.
+var morning = time.Date(2037, 5, 13, 10, 0, 0, 0, time.UTC)
 
 const (
 	namespace = "\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"
@@ -32,7 +32,7 @@ const (
 func worldOf(t *testing.T, manifests ...string) *source.World {
 	t.Helper()
 	w, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(strings.Join(manifests, "")), Namespace: "shop",
-		FlyballNamespace: source.DefaultNamespace, Now: now}.Load()
+		FlyballNamespace: source.DefaultNamespace, Now: morning}.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func placesOf(t *testing.T, w *source.World, args ...string) []override.Place {
 // orderOf returns a checked order for an hour.
 func orderOf(t *testing.T, effect v1alpha1.OverrideEffect) *override.Order {
 	t.Helper()
-	o := &override.Order{Effect: effect, Span: "1h", Now: now, Zone: time.UTC}
+	o := &override.Order{Effect: effect, Span: "1h", Now: morning, Zone: time.UTC}
 	if err := o.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -80,12 +80,12 @@ func TestOrdersSayExactlyOnceHowLong(t *testing.T) {
 		{override.Order{Until: "soon"}, "--until: "},
 		{override.Order{Until: "2037-05-13T09:00:00Z"}, "is over"},
 	} {
-		tc.order.Now, tc.order.Zone = now, time.UTC
+		tc.order.Now, tc.order.Zone = morning, time.UTC
 		err := tc.order.Check()
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%+v: %v, want %q", tc.order, err, tc.want)
 		}
-		if err == nil && !tc.order.End && !tc.order.Instant().Equal(now.Add(time.Hour)) {
+		if err == nil && !tc.order.End && !tc.order.Instant().Equal(morning.Add(time.Hour)) {
 			t.Errorf("%+v ends at %s", tc.order, tc.order.Instant())
 		}
 	}
@@ -143,9 +143,9 @@ func TestAnOrderFindsTheOverridesOfItsPlaces(t *testing.T) {
 		{"an Override of another effect", []string{"deployment/web"}, []string{"deployment/web"},
 			func(o policy.Object) { o.(*v1alpha1.Override).Spec.Effect = v1alpha1.OverrideHold }, false},
 		{"an Override that is over", []string{"deployment/web"}, []string{"deployment/web"},
-			func(o policy.Object) { o.SetCreationTimestamp(metav1.Time{Time: now.Add(-time.Hour)}) }, false},
+			func(o policy.Object) { o.SetCreationTimestamp(metav1.Time{Time: morning.Add(-time.Hour)}) }, false},
 		{"an Override that is being deleted", []string{"deployment/web"}, []string{"deployment/web"},
-			func(o policy.Object) { o.SetDeletionTimestamp(&metav1.Time{Time: now}) }, false},
+			func(o policy.Object) { o.SetDeletionTimestamp(&metav1.Time{Time: morning}) }, false},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			w := *base
@@ -154,7 +154,7 @@ func TestAnOrderFindsTheOverridesOfItsPlaces(t *testing.T) {
 				tc.edit(is)
 			}
 			w.SetPolicy(is)
-			end := override.Order{Effect: v1alpha1.OverrideAsleep, End: true, Now: now}
+			end := override.Order{Effect: v1alpha1.OverrideAsleep, End: true, Now: morning}
 			if got := end.InForce(&w, placesOf(t, base, tc.ends...)); (len(got) == 1) != tc.found {
 				t.Errorf("found %d of 1 Override", len(got))
 			}
@@ -169,7 +169,7 @@ func TestAnEndNamesTheSchedulesInAnyOrder(t *testing.T) {
 	is := created(awake.Objects(placesOf(t, w, "schedule/nights"))[0], "x7k2p")
 	is.(*v1alpha1.Override).Spec.Policies = []string{"Schedule/nights", "Schedule/nights"}
 	w.SetPolicy(is)
-	end := override.Order{Effect: v1alpha1.OverrideAwake, End: true, Now: now}
+	end := override.Order{Effect: v1alpha1.OverrideAwake, End: true, Now: morning}
 	if got := end.InForce(w, placesOf(t, w, "schedule/nights")); len(got) != 1 {
 		t.Errorf("found %d Overrides", len(got))
 	}

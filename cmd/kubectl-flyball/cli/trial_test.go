@@ -1,4 +1,4 @@
-package adapter
+package cli_test
 
 import (
 	"os"
@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/adapter"
 	"flyball.dev/flyball/crds/v1alpha1"
 )
 
@@ -28,7 +29,7 @@ func TestATrialRestoresByTheAwakeValue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trial, err := Try(&a, object)
+	trial, err := adapter.Try(&a, object)
 	if err != nil {
 		t.Fatal(err)
 	}

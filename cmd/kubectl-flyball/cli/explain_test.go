@@ -1,4 +1,4 @@
-package explain_test
+package cli_test
 
 import (
 	"path/filepath"

@@ -1,4 +1,4 @@
-package adapter
+package cli_test
 
 import (
 	"path/filepath"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	drafts "flyball.dev/flyball/cmd/kubectl-flyball/adapter"
 	"flyball.dev/flyball/engine/adapter"
 	"flyball.dev/flyball/engine/workload"
 )
@@ -25,10 +26,8 @@ func TestDraftFindsRequestsBySchema(t *testing.T) {
 		"requests and a template": {resources + "," + template, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d,
-				err := Of(
-				[]byte(
-					`{"kind":"CustomResourceDefinition","metadata":{"name":"ovens.example.com"},"spec":{"group":"example.com","names":{"kind":"Oven"},
+			d, err := drafts.Of([]byte(`{"kind":"CustomResourceDefinition","metadata":{"name":"ovens.example.com"},"spec":{
+			"group":"example.com","names":{"kind":"Oven"},
 				"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"properties":{"spec":{"properties":{
 				"replicas":{"type":"integer"},` + test.properties + `}}}}}}]}}`))
 			if err != nil {
@@ -41,7 +40,8 @@ func TestDraftFindsRequestsBySchema(t *testing.T) {
 			if len(errs) > 0 {
 				t.Fatal(errs.ToAggregate())
 			}
-			object := `{"metadata":{"name":"stone"},"spec":{"resources":{"requests":{"cpu":"500m"},"limits":{"cpu":"1"}},"template":{"spec":{"containers":[{"name":"main",
+			object := `{"metadata":{"name":"stone"},"spec":{"resources":{"requests":{"cpu":"500m"},"limits":{"cpu":"1"}},"template":{"spec":{
+			"containers":[{"name":"main",
 				"resources":{"requests":{"cpu":"500m"},"limits":{"cpu":"1"}}}]}}}}`
 			obj, err := a.Project([]byte(object))
 			if err != nil {
@@ -60,9 +60,12 @@ func TestDraftFindsRequestsBySchema(t *testing.T) {
 }
 
 // ferries is a CustomResourceDefinition whose levers have unusual names.
-const ferries = `{"kind":"CustomResourceDefinition","metadata":{"name":"ferries.harbour.example.com"},"spec":{"group":"harbour.example.com","names":{"kind":"Ferry"},
-	"versions":[{"name":"v1","served":true,"storage":true,"subresources":{"scale":{"specReplicasPath":".spec.boats"}},"schema":{"openAPIV3Schema":{"properties":{"spec":{"properties":{
-	"boats":{"type":"integer"},"hibernate":{"type":"boolean"},"paused":{"type":"boolean"},"minBoats":{"type":"integer"},"maxBoats":{"type":"integer"},
+const ferries = `{"kind":"CustomResourceDefinition","metadata":{"name":"ferries.harbour.example.com"},"spec":{
+	"group":"harbour.example.com","names":{"kind":"Ferry"},
+	"versions":[{"name":"v1","served":true,"storage":true,"subresources":{"scale":{"specReplicasPath":".spec.boats"}},"schema":{
+	"openAPIV3Schema":{"properties":{"spec":{"properties":{
+	"boats":{"type":"integer"},"hibernate":{"type":"boolean"},"paused":{"type":"boolean"},"minBoats":{"type":"integer"},"maxBoats":{
+	"type":"integer"},
 	"pools":{"type":"array","items":{"properties":{"name":{"type":"string"},"size":{"type":"integer"},"spare":{"type":"integer"}}}},
 	"lanterns":{"type":"object","properties":{"lit":{"type":"boolean"}}},
 	"template":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}}}}]}}`
@@ -70,7 +73,7 @@ const ferries = `{"kind":"CustomResourceDefinition","metadata":{"name":"ferries.
 // TestDraftListsUnrecognizedLevers checks that a draft uses the levers that it recognizes, and lists the other numbers
 // and switches as unused.
 func TestDraftListsUnrecognizedLevers(t *testing.T) {
-	d, err := Of([]byte(ferries))
+	d, err := drafts.Of([]byte(ferries))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +99,7 @@ func TestDraftListsUnrecognizedLevers(t *testing.T) {
 
 // TestFirstCasesPass runs the cases that a draft writes. All pass, and every capability has a case.
 func TestFirstCasesPass(t *testing.T) {
-	d, err := Of([]byte(ferries))
+	d, err := drafts.Of([]byte(ferries))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +109,7 @@ func TestFirstCasesPass(t *testing.T) {
 		t.Fatalf("%q, %v", files, err)
 	}
 	for _, update := range []bool{true, false} {
-		got, err := RunCases([]string{dir}, update)
+		got, err := drafts.RunCases([]string{dir}, update)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package override_test
+package cli_test
 
 import (
 	"fmt"
@@ -22,11 +22,11 @@ func effectOf(t *testing.T, w *source.World, effect v1alpha1.OverrideEffect, arg
 	return e
 }
 
-// changes returns the changes of an effect as text, with their hours from now.
+// changes returns the changes of an effect as text, with their hours from morning.
 func changes(e *override.Effect) (all []string) {
 	for i := range e.Plan.Changes {
 		c := &e.Plan.Changes[i]
-		all = append(all, fmt.Sprintf("%s%.0f %s %s", c.Diff, c.At.Sub(now).Hours(), strings.ToLower(c.Target), c.To))
+		all = append(all, fmt.Sprintf("%s%.0f %s %s", c.Diff, c.At.Sub(morning).Hours(), strings.ToLower(c.Target), c.To))
 	}
 	slices.Sort(all)
 	return all

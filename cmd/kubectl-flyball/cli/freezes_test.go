@@ -1,4 +1,4 @@
-package freezes_test
+package cli_test
 
 import (
 	"bytes"
