@@ -1,5 +1,5 @@
-// Package outage tests the state of workloads when the manager or the API server ends in the middle of a transition. It
-// has a cluster of its own, which it stops and starts.
+// Package outage tests the state of workloads when the manager or the API server ends in the middle of a transition, and
+// a manager that cannot list a kind. It has a cluster of its own, which it stops, starts and damages.
 package outage
 
 import (

@@ -1,13 +1,10 @@
-// Package unlisted tests the reports of a manager about kinds that it cannot list. It has a cluster of its own, whose
-// CRDs it damages.
-package unlisted
+package outage
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
-	"testing"
+	"path/filepath"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -18,23 +15,19 @@ import (
 
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
-	"flyball.dev/flyball/test/local"
 )
 
-func TestUnlisted(t *testing.T) { suite.Run(t, "Kinds that cannot be listed") }
-
+// The reports of a manager about a kind that it cannot list, because its CRD is damaged until the spec ends.
 var _ = Describe("A manager that cannot read an object of Flyball's own", func() {
 	It("names the kind and the reason, by readiness and by a metric, until the object is gone", func() {
-		ctx := context.Background()
-		env := suite.Up(ctx, local.Options{Level: local.LevelAPI, Log: GinkgoWriter}, "deployments.apps")
-		unchecked(ctx, env, "schedules.flyball.dev")
+		unchecked("schedules.flyball.dev")
 		bad := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"priority": "high"}}}
 		bad.SetAPIVersion("flyball.dev/v1alpha1")
 		bad.SetKind("Schedule")
 		bad.SetNamespace("default")
 		bad.SetName("bad")
 		Eventually(func() error { return env.Client.Create(ctx, bad.DeepCopy()) }).Should(Succeed())
-		Eventually(cached(ctx, env)).Should(ContainElement("bad"),
+		Eventually(cached()).Should(ContainElement("bad"),
 			"a manager lists from the API server's cache when it starts, and that may lag behind")
 
 		address := fmt.Sprintf("127.0.0.1:%d", suite.FreePort())
@@ -71,19 +64,24 @@ var _ = Describe("A manager that cannot read an object of Flyball's own", func()
 	})
 })
 
-// unchecked makes the API server store specs of a kind with any content.
-func unchecked(ctx context.Context, env *harness.Env, crd string) {
+// unchecked makes the API server store specs of a kind with any content, until the spec ends.
+func unchecked(crd string) {
 	GinkgoHelper()
 	obj := &unstructured.Unstructured{}
 	obj.SetAPIVersion("apiextensions.k8s.io/v1")
 	obj.SetKind("CustomResourceDefinition")
 	obj.SetName(crd)
-	body := `[{"op":"replace","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec","value":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}]`
+	body := `[{"op":"replace","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec",
+		"value":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}]`
 	Expect(env.Client.Patch(ctx, obj, client.RawPatch(types.JSONPatchType, []byte(body)))).To(Succeed())
+	DeferCleanup(func() {
+		Expect(env.ApplyFiles(ctx, filepath.Join(env.Root, "crds", "flyball.dev_schedules.yaml"))).To(Succeed())
+		Expect(env.AwaitCRDs(ctx)).To(Succeed())
+	})
 }
 
 // cached lists the Schedules that the API server has in its cache.
-func cached(ctx context.Context, env *harness.Env) func() ([]string, error) {
+func cached() func() ([]string, error) {
 	return func() ([]string, error) {
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion("flyball.dev/v1alpha1")
