@@ -35,7 +35,7 @@ concurrent=$(go list ./engine/admission/serve ./engine/controller ./engine/contr
     ./engine/world/... ./cmd/kubectl-flyball/ui)
 # Suites that start a control plane of their own, those that take longest first, so that the last one does not run alone.
 suites=$(go list ./test/integration/library ./test/integration/adapters ./test/integration/tortoise ./test/integration/failures ./test/integration/outage ./test/integration/freeze ./test/integration/schedules ./test/integration/scaledown \
-    ./test/admission ./test/integration/... ./test/samples/... ./test/deploy/... ./test/monitoring/... ./test/docs/... ./test/local/... ./test/demo \
+    ./test/docs ./test/admission ./test/integration/... ./test/samples/... ./test/deploy/... ./test/monitoring/... ./test/local/... ./test/demo \
     ./test/bench ./test/bench/tortoise)
 # One suite runs the manager as a whole under the race detector, and only there.
 raced=flyball.dev/flyball/test/integration/workloads

@@ -48,13 +48,39 @@ func TestCommandsOfDocumentsPrintTheirOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scenes := map[string][]block{}
-	var order []string
+	order, blocks, total := readScenes(t, root)
+	plugin := buildPlugin(t, root)
+	var ran atomic.Int32
+	t.Cleanup(func() { t.Logf("ran %d of %d commands", ran.Load(), total) })
+	t.Run("shared", func(t *testing.T) {
+		t.Parallel() // clusters mostly wait
+		s := openShared(t, plugin)
+		for _, name := range inTurn(order) {
+			t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
+				s.enter(t, plugin, scenes[name])
+				ran.Add(int32(s.play(blocks[name])))
+				s.leave()
+			})
+		}
+	})
+	for _, name := range order {
+		if scenes[name].bare {
+			t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
+				t.Parallel()
+				ran.Add(int32(openBare(t, root, plugin, scenes[name]).play(blocks[name])))
+			})
+		}
+	}
+}
+
+// readScenes returns the blocks of each scene that has commands to run, the scenes in order, and the number of all commands.
+func readScenes(t *testing.T, root string) (order []string, blocks map[string][]block, total int) {
+	t.Helper()
+	blocks = map[string][]block{}
 	unused := map[string]bool{}
 	for beginning := range notRun {
 		unused[beginning] = true
 	}
-	total := 0
 	for _, b := range readBlocks(t, root) {
 		commands := b.commands()
 		if elsewhere[b.page] != "" {
@@ -68,10 +94,10 @@ func TestCommandsOfDocumentsPrintTheirOutput(t *testing.T) {
 			continue
 		}
 		name := sceneOf(b)
-		if scenes[name] == nil {
+		if blocks[name] == nil {
 			order = append(order, name)
 		}
-		scenes[name] = append(scenes[name], b)
+		blocks[name] = append(blocks[name], b)
 	}
 	for beginning := range unused {
 		t.Errorf("no page has a command that begins with %q any more", beginning)
@@ -79,18 +105,10 @@ func TestCommandsOfDocumentsPrintTheirOutput(t *testing.T) {
 	if total < 50 || len(notRun) > 12 {
 		t.Errorf("found %d commands, and %d exceptions", total, len(notRun))
 	}
-	plugin := buildPlugin(t, root)
-	var ran atomic.Int32
-	t.Cleanup(func() { t.Logf("ran %d of %d commands", ran.Load(), total) })
-	for _, name := range order {
-		if !slices.ContainsFunc(scenes[name], func(b block) bool { return len(b.commands()) > 0 }) {
-			continue // objects without commands; their schemas are tested
-		}
-		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
-			t.Parallel() // each has a cluster of its own, and mostly waits for it
-			ran.Add(int32(play(t, root, plugin, name, scenes[name])))
-		})
-	}
+	order = slices.DeleteFunc(order, func(name string) bool { // objects without commands; their schemas are tested
+		return !slices.ContainsFunc(blocks[name], func(b block) bool { return len(b.commands()) > 0 })
+	})
+	return order, blocks, total
 }
 
 // skipped returns the prefix that excludes a command, or "" if the command is to run.
@@ -105,10 +123,9 @@ func skipped(c command) string {
 
 // play runs the blocks of a scene in order and returns the number of commands. Objects on a page are applied at their
 // place.
-func play(t *testing.T, root, plugin, name string, blocks []block) (ran int) {
-	s := open(t, root, plugin, name)
+func (s *stage) play(blocks []block) (ran int) {
 	for _, b := range blocks {
-		if b.language == "yaml" && s.applies {
+		if b.language == "yaml" && !s.bare {
 			s.apply(b)
 		}
 		for _, c := range b.commands() {
@@ -117,7 +134,7 @@ func play(t *testing.T, root, plugin, name string, blocks []block) (ran int) {
 			}
 			ran++
 			if err := s.run(b, c); err != nil {
-				t.Errorf("%s: %v", b, err)
+				s.Errorf("%s: %v", b, err)
 			}
 		}
 	}
