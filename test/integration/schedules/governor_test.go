@@ -62,6 +62,23 @@ var _ = Describe("An autoscaler with a minimum of zero whose Deployment is at ze
 		Eventually(behavior(ns)).Should(BeNil())
 	})
 
+	It("keeps an edit of its behavior at night, and scales again in the morning", func() {
+		clock := scene.StartManager()
+		ns := scene.NewNamespace()
+		Expect(scene.Env.Client.Create(scene.Ctx, scene.Deployment(ns, "web", 0))).To(Succeed())
+		queueScaler(ns)
+		scene.NightlyOver(ns, deploymentsOnly)
+		clock.SetTime(scene.Monday.Add(9 * time.Hour))
+		Eventually(behavior(ns)).ShouldNot(BeNil())
+		scene.Patch(&autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}},
+			`{"spec":{"behavior":{"scaleDown":{"stabilizationWindowSeconds":60}}}}`)
+		clock.SetTime(scene.Monday.Add(21 * time.Hour))
+		Eventually(behavior(ns)).Should(And(
+			HaveField("ScaleUp.SelectPolicy", HaveValue(Equal(autoscalingv2.MaxChangePolicySelect))),
+			HaveField("ScaleDown.SelectPolicy", HaveValue(Equal(autoscalingv2.MaxChangePolicySelect))),
+			HaveField("ScaleDown.StabilizationWindowSeconds", HaveValue(BeEquivalentTo(60)))))
+	})
+
 	It("is held when a schedule is created, and released when the schedule is deleted", func() {
 		scene.StartManagerAt(suite.NewClock(scene.Monday.Add(9 * time.Hour)))
 		ns := scene.NewNamespace()
