@@ -184,12 +184,12 @@ func TestTheLongestTextsInMessages(t *testing.T) {
 func TestNullsInsideOriginals(t *testing.T) {
 	a := mustCompile(t, `
 target: {group: example.com, kind: Any, versions: [v1]}
-suspend: [{set: [{path: .spec.sync, value: null}, {path: .spec.mode, value: {asleep: true}}]}]
+suspend: [{set: [{path: .spec.sync, value: null}, {path: .spec.mode, value: [asleep]}]}]
 `, Keys{})
 	const spec = `{"sync":{"prune":true,"retry":{"limit":null}},"mode":{"on":null}}`
 	s := newServer(object(spec))
 	s.settle(t, a, sleep())
-	if want := `{"mode":{"asleep":true}}`; !path.Equal(want, s.spec()) {
+	if want := `{"mode":["asleep"]}`; !path.Equal(want, s.spec()) {
 		t.Fatalf("asleep: %s", s.spec())
 	}
 	if s.settle(t, a, workload.Plan{}); !path.Equal(spec, s.spec()) {

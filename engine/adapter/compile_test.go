@@ -102,8 +102,8 @@ func TestCompileErrors(t *testing.T) {
 			`spec.annotate.path: Invalid value: ".metadata": under .metadata only single annotations`}},
 		{"nothing to set", head + "suspend: [{set: [], impact: Bad}]", []string{
 			`spec.suspend[0].impact: Unsupported value: "Bad"`, "spec.suspend[0].set: Required value"}},
-		{"a null that a merge patch cannot write", head + "suspend: [{set: [{path: .spec.a, value: {b: {c: null}}}]}]", []string{
-			`spec.suspend[0].set[0].value: Invalid value: "{\"b\":{\"c\":null}}": must not have a null inside an object`}},
+		{"an object, in which an owner's edit would be part of the value", head + "suspend: [{set: [{path: .spec.a, value: {b: {c: null}}}]}]",
+			[]string{`spec.suspend[0].set[0].value: Invalid value: "{\"b\":{\"c\":null}}": must not be an object with members`}},
 		{"a minimum that lifts counts of another list", head + `scale: [{each: '.spec.a[*]', replicas: .n}]` +
 			"\nbounds: {each: '.spec.b[*]', min: {path: .low}, liftsCounts: true}", []string{
 			"spec.bounds.liftsCounts: Invalid value: true: needs min, and the same each in scale and bounds"}},

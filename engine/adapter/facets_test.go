@@ -56,8 +56,8 @@ func TestFacetsAreReadAndWritten(t *testing.T) {
 			message: "paused absent -> true", values: map[string]string{"hold": "true"}},
 		{name: "no hold", adapter: cronJobYAML, doc: object(`{}`), plan: holding(), want: `{}`, state: workload.StateUnable,
 			message: "nothing on this object can be set that way"},
-		{name: "an object as value replaces", adapter: nestedYAML, doc: object(`{"power":{"lock":{"by":"me","at":1}}}`), plan: holding(),
-			want: `{"power":{"lock":{"by":"flyball"}}}`, state: workload.StateSet, message: `lock {"at":1,"by":"me"} -> {"by":"flyball"}`,
+		{name: "a list as value replaces", adapter: nestedYAML, doc: object(`{"power":{"lock":{"by":"me","at":1}}}`), plan: holding(),
+			want: `{"power":{"lock":["flyball"]}}`, state: workload.StateSet, message: `lock {"at":1,"by":"me"} -> ["flyball"]`,
 			values: map[string]string{"hold": "true"}},
 		{name: "both bounds", adapter: hpaYAML, doc: object(`{"minReplicas":2,"maxReplicas":6}`),
 			plan: workload.Plan{Min: number(5), Max: number(20)},
@@ -159,7 +159,8 @@ func TestFacetsTogether(t *testing.T) {
 	plan.Annotations = noting("n", "v").Annotations
 	s := newServer(object(`{"mode":"switch","pool":{"min":2,"max":9}}`))
 	r := s.settle(t, a, plan)
-	const want = `{"mode":"switch","pool":{"min":1,"max":4,"notes":{"n":"v"}},"power":{"main":{"on":false,"reason":"asleep"},"lock":{"by":"flyball"}}}`
+	const want = `{"mode":"switch","pool":{"min":1,"max":4,"notes":{"n":"v"}},
+		"power":{"main":{"on":false,"reason":"asleep"},"lock":["flyball"]}}`
 	if !path.Equal(want, s.spec()) || s.writes != 1 {
 		t.Fatalf("want %s in one write, got %s in %d", want, s.spec(), s.writes)
 	}
@@ -174,7 +175,7 @@ func TestFacetsTogether(t *testing.T) {
 	// One facet ends: its containers stay while others are in them.
 	plan.Size = nil
 	s.settle(t, a, plan)
-	if want := `{"mode":"switch","pool":{"min":1,"max":4,"notes":{"n":"v"}},"power":{"lock":{"by":"flyball"}}}`; !path.Equal(want, s.spec()) {
+	if want := `{"mode":"switch","pool":{"min":1,"max":4,"notes":{"n":"v"}},"power":{"lock":["flyball"]}}`; !path.Equal(want, s.spec()) {
 		t.Errorf("after the size: want %s, got %s", want, s.spec())
 	}
 	s.settle(t, a, workload.Plan{})
@@ -308,7 +309,7 @@ func TestLongValuesAreShortInMessages(t *testing.T) {
 	} {
 		a := mustCompile(t, nestedYAML, Keys{})
 		r := rendered(t, a, object(`{"power":{"lock":`+was+`}}`), holding())
-		if diff := cmp.Diff("lock "+want+` -> {"by":"flyball"}`, r.Message); diff != "" {
+		if diff := cmp.Diff("lock "+want+` -> ["flyball"]`, r.Message); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}

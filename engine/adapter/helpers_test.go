@@ -89,7 +89,7 @@ scale: [{name: main, replicas: .spec.pool.size.count, default: 2}]
 suspend:
 - when: [{path: .spec.mode, op: Eq, value: switch}]
   set: [{path: .spec.power.main.on, value: false}, {path: .spec.power.main.reason, value: asleep}]
-hold: [{set: [{path: .spec.power.lock, value: {by: flyball}}]}]
+hold: [{set: [{path: .spec.power.lock, value: [flyball]}]}]
 bounds: {min: {path: .spec.pool.min}, max: {path: .spec.pool.max}}
 annotate: {path: .spec.pool.notes}
 `

@@ -242,7 +242,7 @@ func TestWakingFromZeroGoesByTheBoundsInForce(t *testing.T) {
 	a := mustCompile(t, hpaYAML+`
 hold:
 - when: [{path: .spec.behavior, op: NotExists}]
-  set: [{path: .spec.behavior, value: {quiet: true}}]
+  set: [{path: .spec.behavior.quiet, value: true}]
 staysAtZero: [{path: .spec.minReplicas, default: 1, op: Ne, value: 0}]
 `, Keys{})
 	a.Min.Minimum = 0

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/adapter/compiled"
 	"flyball.dev/flyball/engine/adapter/ledger"
 	"flyball.dev/flyball/engine/adapter/projection"
 	"flyball.dev/flyball/engine/path"
@@ -197,7 +196,7 @@ func (v renderer) removeEmptied(edits []edit) []edit {
 // objectPatch returns the patch of the object: a JSON patch if an edit goes through a list, or restores a value that a
 // merge patch cannot write, else a merge patch. A restored object has a ledger, so its map of annotations exists.
 func (v renderer) objectPatch(edits []edit, ledger *string) (p *workload.Patch, err error) {
-	if slices.ContainsFunc(edits, func(e edit) bool { return e.listed || e.value == "null" || compiled.HasInnerNull(e.value) }) {
+	if slices.ContainsFunc(edits, func(e edit) bool { return e.listed || e.value == "null" || hasInnerNull(e.value) }) {
 		p = &workload.Patch{Type: types.JSONPatchType}
 		p.Body, err = v.jsonPatch(edits, ledger)
 	} else {
@@ -208,6 +207,23 @@ func (v renderer) objectPatch(edits []edit, ledger *string) (p *workload.Patch, 
 		p.Keeps = &workload.Kept{Key: v1alpha1.AnnotationLedger, Value: *ledger}
 	}
 	return p, err
+}
+
+// hasInnerNull reports whether the value is an object with a null member, at any depth. It does not look into arrays.
+func hasInnerNull(value string) bool {
+	if !strings.Contains(value, "null") {
+		return false // most values are numbers
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal([]byte(value), &members) != nil {
+		return false
+	}
+	for _, m := range members {
+		if string(m) == "null" || hasInnerNull(string(m)) {
+			return true
+		}
+	}
+	return false
 }
 
 // scalePatch returns the write of the count through /scale; with a resourceVersion it fails if the object has changed.

@@ -180,8 +180,9 @@ func (c *compiler) write(at *field.Path, f facet, first int, spec v1alpha1.Write
 		return Write{}, false
 	}
 	value := compact(raw)
-	if HasInnerNull(value) {
-		c.invalid(at.Child("value"), string(raw), "must not have a null inside an object: a merge patch cannot write it")
+	if path.NewValue(value, "").Type() == path.Object && value != "{}" {
+		c.invalid(at.Child("value"), value,
+			"must not be an object with members: set each by its own path, or an edit of another one is taken for the value")
 		return Write{}, false
 	}
 	awake := c.awake(at.Child("awake"), value, spec.Awake)
@@ -213,23 +214,6 @@ func (c *compiler) awake(at *field.Path, value string, spec *apiextensionsv1.JSO
 		c.invalid(at, awake, "must be another value of the same type")
 	}
 	return awake
-}
-
-// HasInnerNull reports whether the value is an object with a null member, at any depth. It does not look into arrays.
-func HasInnerNull(value string) bool {
-	if !strings.Contains(value, "null") {
-		return false // most values are numbers
-	}
-	var members map[string]json.RawMessage
-	if json.Unmarshal([]byte(value), &members) != nil {
-		return false
-	}
-	for _, m := range members {
-		if string(m) == "null" || HasInnerNull(string(m)) {
-			return true
-		}
-	}
-	return false
 }
 
 func (c *compiler) bounds(at *field.Path, spec *v1alpha1.Bounds) {
