@@ -50,6 +50,8 @@ func TestCompileErrors(t *testing.T) {
 			"[{path: .spec.z, value: 1}]}]\n" +
 			"hold: [{set: [{path: .spec.a, value: 1}]}, {when: [{path: .spec.k, op: Exists}], set: [{path: .spec.b, value: 1}]}]", []string{
 			"spec.suspend[2]: Forbidden: is never used: the variant before it has no when", "spec.hold[1]: Forbidden: is never used"}},
+		{"already asleep, and able to sleep", head + "unable: [{when: [{path: .spec.x, op: Exists}], because: it ended, alreadyAsleep: true, " +
+			"claims: [Size]}]", []string{"spec.unable[0].alreadyAsleep: Invalid value: true: needs the claim Sleep"}},
 		{"an unknown via", head + "scale: [{name: a, replicas: .spec.x, via: Put}]", []string{
 			`spec.scale[0].via: Unsupported value: "Put": supported values: "Patch", "Scale"`}},
 		{"two behind /scale", head + "scale: [{name: a, replicas: .spec.x, via: Scale}, {name: b, replicas: .spec.z, via: Scale}]", []string{

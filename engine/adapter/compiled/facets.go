@@ -154,6 +154,9 @@ func (c *compiler) unable(at *field.Path, specs []v1alpha1.Unable) {
 		if spec.Because == "" {
 			c.required(here.Child("because"), "the reason, which status repeats")
 		}
+		if spec.AlreadyAsleep && len(spec.Claims) > 0 && !slices.Contains(spec.Claims, v1alpha1.UnableSleep) {
+			c.invalid(here.Child("alreadyAsleep"), true, "needs the claim Sleep")
+		}
 		c.a.unable = append(c.a.unable, unable{c.predicates(here.Child("when"), spec.When, c.d), spec.Claims, spec.Because, spec.Paused,
 			spec.AlreadyAsleep})
 		oneOfAll(c, here.Child("claims"), spec.Claims, v1alpha1.UnableSleep, v1alpha1.UnableSize, v1alpha1.UnableBounds)
