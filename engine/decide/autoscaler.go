@@ -318,11 +318,23 @@ func (d decider) autoscalerFirst(k *Kind, obj *workload.Object, v *Verdict) (gat
 		ref := gk.Ref(autoscaler)
 		if gv.Result.Patch != nil {
 			gate = Gate{Kind: GateOther, Reason: fmt.Sprintf("waits for %s to be held", ref), First: ref}
-		} else if why := gk.Adapter.NotSeen(autoscaler); why != "" && !d.settles {
+		} else if why := d.notHeld(gk, autoscaler, k.Ref(obj)); why != "" && !d.settles {
 			gate = Gate{Kind: GateOther, Reason: fmt.Sprintf("waits until the controller of %s holds it: %s", ref, why), First: ref}
 		}
 	})
 	return gate
+}
+
+// notHeld returns the reason why the target of an autoscaler with a written hold is not safe from it yet, or "". The autoscaler that
+// its controller has made acts until it is deleted.
+func (d decider) notHeld(k *Kind, autoscaler *workload.Object, target workload.Ref) string {
+	if why := k.Adapter.NotSeen(autoscaler); why != "" {
+		return why
+	}
+	if made := d.w.Generated(target, k.Ref(autoscaler)); len(made) > 0 {
+		return fmt.Sprintf("%s is still there", made[0])
+	}
+	return ""
 }
 
 // governedFirst returns the scaled object if its size must be written before the autoscaler: a size set once before the

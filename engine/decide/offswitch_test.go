@@ -83,6 +83,13 @@ func TestAutoscalersWithAnOffSwitchAreHeldBesideASleepingTarget(t *testing.T) {
 			[]string{webAt(3), paused(held, "False")}, "", `"replicas":2`, workload.Ref{}, kedaScaled, false, true},
 		{"it is held, and KEDA has paused it", evening, []policy.Object{ofKinds(half(), "nights", web.GroupKind)},
 			[]string{webAt(3), paused(held, "True")}, "", `"replicas":2`, workload.Ref{}, workload.Ref{}, false, true},
+		{"it is held, and KEDA's own autoscaler is still there", evening, []policy.Object{ofKinds(half(), "nights", web.GroupKind)},
+			[]string{webAt(3), paused(held, "True"), kedaOf("ScaledObject", "scaled")}, "", `"replicas":2`, workload.Ref{}, kedaScaled, false,
+			true},
+		{"KEDA 2.19 calls it ready again once its own autoscaler is deleted", evening, []policy.Object{nightly(0)},
+			[]string{webAt(3), strings.Replace(paused(held, "True"), `"conditions":[`, `"conditions":[{"type":"Ready","status":"True",`+
+				`"message":"ScaledObject is defined correctly and is ready for scaling"},`, 1)},
+			"", `"replicas":0`, workload.Ref{}, workload.Ref{}, false, true},
 		{"half of the target sleeps", later, []policy.Object{ofKinds(half(), "nights", web.GroupKind)},
 			[]string{webAt(2, entry("replicas", "3", "2", nights)), paused(held, "True")}, "", "", workload.Ref{}, workload.Ref{}, false, true},
 		{"half of the target is to wake", noon, []policy.Object{ofKinds(half(), "nights", web.GroupKind)},

@@ -32,6 +32,8 @@ type World interface {
 	// Autoscalers returns the autoscalers of an object, in order of their names. It leaves out an autoscaler that is
 	// controlled by another autoscaler of the object.
 	Autoscalers(workload.Ref) []workload.Ref
+	// Generated returns the autoscalers of an object that Autoscalers leaves out, because the given one controls them.
+	Generated(object, by workload.Ref) []workload.Ref
 	// Owners returns the objects of GitOps tools that apply an object by their own record, in order of their names. known is
 	// false while such records are not read yet.
 	Owners(workload.Ref) (all []workload.Ref, known bool)

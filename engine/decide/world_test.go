@@ -83,6 +83,8 @@ func (w *small) Autoscalers(ref workload.Ref) []workload.Ref {
 	return all
 }
 
+func (w *small) Generated(workload.Ref, workload.Ref) []workload.Ref { return nil }
+
 func (w *small) Owners(workload.Ref) ([]workload.Ref, bool) { return nil, true }
 
 func (w *small) put(k *decide.Kind, obj *workload.Object) workload.Ref {

@@ -252,29 +252,38 @@ func (s *Snapshot) Referent(ref workload.Ref) workload.Ref {
 	return ref
 }
 
-// Autoscalers implements decide.World.
+// Autoscalers implements decide.World. An autoscaler that is controlled by another one of the object, such as the autoscaler that
+// KEDA generates for a ScaledObject, is left out: the controlling autoscaler would undo writes to it.
 func (s *Snapshot) Autoscalers(ref workload.Ref) []workload.Ref {
-	var all []workload.Ref
-	for _, k := range s.governing {
-		all = append(all, k.Live.autoscalersOf(ref)...)
-	}
+	all := s.autoscalers(ref)
 	if len(all) > 1 {
-		all = s.deleteControlled(all)
+		before := slices.Clone(all)
+		all = slices.DeleteFunc(all, func(g workload.Ref) bool { return slices.Contains(before, s.controller(g)) })
 		slices.SortFunc(all, workload.Ref.Compare)
 	}
 	return all
 }
 
-// deleteControlled removes from a list of autoscalers each autoscaler that is controlled by another autoscaler of the
-// list, such as the autoscaler that KEDA generates for a ScaledObject. The controlling autoscaler would undo writes
-// to the other, so Flyball writes the controlling one. The list is edited in place.
-func (s *Snapshot) deleteControlled(all []workload.Ref) []workload.Ref {
-	before := slices.Clone(all)
-	return slices.DeleteFunc(all, func(g workload.Ref) bool {
-		obj := s.Object(g)
-		return obj != nil && obj.OwnerReference != nil && slices.Contains(before,
-			workload.Ref{GroupKind: obj.OwnerReference.GroupKind, Namespace: g.Namespace, Name: obj.OwnerReference.Name})
-	})
+// Generated implements decide.World.
+func (s *Snapshot) Generated(ref, by workload.Ref) []workload.Ref {
+	return slices.DeleteFunc(s.autoscalers(ref), func(g workload.Ref) bool { return s.controller(g) != by })
+}
+
+// autoscalers returns all autoscalers of an object, in no order.
+func (s *Snapshot) autoscalers(ref workload.Ref) (all []workload.Ref) {
+	for _, k := range s.governing {
+		all = append(all, k.Live.autoscalersOf(ref)...)
+	}
+	return all
+}
+
+// controller returns the controlling owner of an object, or nothing.
+func (s *Snapshot) controller(ref workload.Ref) workload.Ref {
+	obj := s.Object(ref)
+	if obj == nil || obj.OwnerReference == nil {
+		return workload.Ref{}
+	}
+	return workload.Ref{GroupKind: obj.OwnerReference.GroupKind, Namespace: ref.Namespace, Name: obj.OwnerReference.Name}
 }
 
 // EachPolicyFor implements decide.World, in order of the policies' names.
