@@ -160,8 +160,12 @@ func (c *Controller) recheckGroup(ctx context.Context, group string) {
 }
 
 // firstSync is the time for which the start of the manager waits for the watch of a kind. A slower kind is put to use
-// later.
-const firstSync = 30 * time.Second
+// later. autoscalerSync is the time for autoscalers whose watch has no failure: a target that is written before its
+// autoscaler is known is brought back by it.
+const (
+	firstSync      = 30 * time.Second
+	autoscalerSync = 20 * firstSync
+)
 
 // quickSync is the time after which the status of an adapter says that the first list of its objects is under way.
 // Without it each start of the manager would report a ready adapter as not ready for a moment.
@@ -202,7 +206,7 @@ func (c *Controller) settle(ctx context.Context, name string) error {
 		err := c.reconcileSafely(ctx, name)
 		switch {
 		case err == nil && !c.isHidden(name):
-			return c.settleWatch(ctx, waiting, name)
+			return c.settleWatch(ctx, name)
 		case err != nil && !apierrors.IsConflict(err):
 			c.Log.Error(err, "Failed to reconcile the adapter", "adapter", name)
 			return ctx.Err()
@@ -231,17 +235,35 @@ func (c *Controller) setHidden(name string, hidden bool) {
 	delete(c.hidden, name)
 }
 
-func (c *Controller) settleWatch(ctx, waiting context.Context, name string) error {
+// settleWatch waits for the watch of an adapter and reconciles the adapter once more. The time begins with the wait,
+// because adapters are reconciled one after the other.
+func (c *Controller) settleWatch(ctx context.Context, name string) error {
 	c.mu.RLock()
 	r := c.running[name]
 	c.mu.RUnlock()
-	if r == nil || r.watch.WaitSynced(waiting) != nil {
+	if r == nil || !c.waitSynced(ctx, r) {
 		return ctx.Err()
 	}
 	if err := c.reconcileSafely(ctx, name); err != nil && !apierrors.IsConflict(err) {
 		c.Log.Error(err, "Failed to reconcile the adapter", "adapter", name)
 	}
 	return ctx.Err()
+}
+
+// waitSynced waits for a watch for firstSync, for one of autoscalers up to autoscalerSync, and reports whether it is in
+// sync.
+func (c *Controller) waitSynced(ctx context.Context, r *running) bool {
+	for begun := time.Now(); ; {
+		waiting, cancel := context.WithTimeout(ctx, firstSync)
+		err := r.watch.WaitSynced(waiting)
+		isSlow := ctx.Err() == nil && waiting.Err() != nil // false also for a watch that was released meanwhile
+		cancel()
+		_, failure := r.watch.Err()
+		if err == nil || !isSlow || failure != nil || !r.adapter.CanGovern() || time.Since(begun) >= autoscalerSync {
+			return err == nil
+		}
+		c.Log.Info("No target is written before the first list of its possible autoscalers", "adapter", r.adapter.Name())
+	}
 }
 
 // Reconcile reconciles one adapter after the policies are known, because they decide which annotations the watches

@@ -3,18 +3,24 @@ package adapters
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy/selector"
+	"flyball.dev/flyball/engine/watch"
 	"flyball.dev/flyball/engine/world"
+	"flyball.dev/flyball/test/worldtest"
 )
 
 // A fault of an adapter of a cluster-scoped kind concerns only the policies that list the kind, because only they
@@ -84,5 +90,65 @@ func TestAdaptersSettleTogether(t *testing.T) {
 	})
 	if !errors.Is(err, bad) {
 		t.Errorf("got %v, want %v", err, bad)
+	}
+}
+
+// transport answers the requests of a watch.
+type transport func(*http.Request) (*http.Response, error)
+
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+
+// A target that is written before its autoscaler is known would be brought back by it, so the start of the manager waits
+// longer for the first list of autoscalers, unless the list fails.
+func TestTheStartWaitsForASlowListOfAutoscalers(t *testing.T) {
+	const slow = 2 * time.Minute
+	after := func(wait time.Duration, status int, body string) transport {
+		return func(r *http.Request) (*http.Response, error) {
+			select {
+			case <-r.Context().Done():
+				return nil, r.Context().Err()
+			case <-time.After(wait):
+			}
+			header := http.Header{"Content-Type": {"application/json"}}
+			return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+		}
+	}
+	const refused = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`
+	for name, test := range map[string]struct {
+		adapter  string
+		answer   transport
+		released bool
+		want     time.Duration
+	}{
+		"autoscalers, listed slowly":     {worldtest.Autoscalers, after(slow, http.StatusForbidden, refused), false, slow},
+		"autoscalers, refused":           {worldtest.Autoscalers, after(0, http.StatusForbidden, refused), false, firstSync},
+		"autoscalers, without an answer": {worldtest.Autoscalers, after(time.Hour, http.StatusForbidden, refused), false, autoscalerSync},
+		"autoscalers, no longer watched": {worldtest.Autoscalers, after(time.Hour, http.StatusForbidden, refused), true, time.Second},
+		"other objects, listed slowly":   {worldtest.Deployments, after(slow, http.StatusForbidden, refused), false, firstSync},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				watches, err := watch.NewManager(&rest.Config{Host: "http://api.example.com", Transport: test.answer})
+				if err != nil {
+					t.Fatal(err)
+				}
+				kind := worldtest.Kind(t, test.adapter)
+				ctx, cancel := context.WithCancel(t.Context())
+				w, err := watches.Ensure(ctx, watch.Source{GVR: kind.Resource, Projector: kind.Adapter})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if test.released {
+					time.AfterFunc(time.Second, w.Release)
+				}
+				begun := time.Now()
+				(&Controller{}).waitSynced(ctx, &running{watch: w, adapter: kind.Adapter})
+				if took := time.Since(begun); took < test.want || took > test.want+firstSync {
+					t.Errorf("the start waited for %s, want %s", took, test.want)
+				}
+				cancel()
+				watches.Close()
+			})
+		})
 	}
 }
