@@ -290,6 +290,10 @@ func (c *Controller) reconcileSafely(ctx context.Context, name string) (err erro
 	return err
 }
 
+// patience is the longest time for a write of an adapter. A write without an end would keep all adapters waiting, because
+// they are reconciled one after the other, and all targets whose kind needs the finalizer.
+const patience = 20 * time.Second
+
 // reconcile checks an adapter, uses, blocks or drops its kind accordingly, and writes its status.
 func (c *Controller) reconcile(ctx context.Context, name string) (time.Duration, error) {
 	c.reconciling.Lock()

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -90,6 +92,57 @@ func TestAdaptersSettleTogether(t *testing.T) {
 	})
 	if !errors.Is(err, bad) {
 		t.Errorf("got %v, want %v", err, bad)
+	}
+}
+
+// mute is a client whose writes get no answer until their context ends.
+type mute struct{ client.Client }
+
+func (mute) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return nil
+}
+
+func (mute) Status() client.SubResourceWriter { return muteStatus{} }
+
+func (mute) Patch(ctx context.Context, _ client.Object, _ client.Patch, _ ...client.PatchOption) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (mute) Apply(ctx context.Context, _ runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// muteStatus is the writer of the status of a mute client.
+type muteStatus struct{ client.SubResourceWriter }
+
+func (muteStatus) Patch(ctx context.Context, _ client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// Adapters are written one after the other, so a write that gets no answer must end.
+func TestWritesOfAdaptersWithoutAnAnswerEnd(t *testing.T) {
+	finalizers := NewFinalizers(mute{})
+	c := &Controller{Options: Options{Finalizers: finalizers, Client: mute{}}}
+	a := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: worldtest.Deployments, Finalizers: []string{v1alpha1.FinalizerRestore}}}
+	kind := worldtest.Kind(t, worldtest.Deployments)
+	for name, write := range map[string]func(context.Context) error{
+		"status": func(ctx context.Context) error {
+			return c.writeStatus(ctx, a.DeepCopy(), v1alpha1.AdapterStatus{Version: "v1"})
+		},
+		"finalizer":             func(ctx context.Context) error { return finalizers.PutFinalizer(ctx, kind) },
+		"removal of finalizers": func(ctx context.Context) error { return finalizers.remove(ctx, a) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun := time.Now()
+				if err := write(t.Context()); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) > patience {
+					t.Errorf("after %s: %v", time.Since(begun), err)
+				}
+			})
+		})
 	}
 }
 

@@ -59,6 +59,8 @@ func (f *Finalizers) PutFinalizer(ctx context.Context, k *decide.Kind) error {
 // server, which changes nothing if the finalizer is present. The UID prevents the write from recreating a deleted
 // adapter.
 func (f *Finalizers) confirm(ctx context.Context, a *v1alpha1.Adapter) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Adapter"))
 	u.SetName(a.Name)
@@ -73,6 +75,8 @@ func (f *Finalizers) remove(ctx context.Context, a *v1alpha1.Adapter) error {
 	f.changing.Lock()
 	defer f.changing.Unlock()
 	f.set(a.Name, false)
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	return controller.RemoveFinalizer(ctx, f.client, a)
 }
 

@@ -87,6 +87,8 @@ func (c *Controller) writeStatus(ctx context.Context, a *v1alpha1.Adapter, st v1
 	}
 	before := a.DeepCopy()
 	a.Status = st
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	if err := c.Client.Status().Patch(ctx, a, client.MergeFrom(before)); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write the status of the adapter %s: %w", a.Name, err))
 	}
