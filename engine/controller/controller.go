@@ -31,8 +31,9 @@ var DefaultRetry = Retry{Min: 250 * time.Millisecond, Max: 10 * time.Second}
 
 // Options returns the options of a controller with n workers.
 func Options[R comparable](n int, retry Retry) controller.TypedOptions[R] {
-	skip := true
+	skip, priorities := true, false
 	return controller.TypedOptions[R]{
+		UsePriorityQueue:        &priorities, // it has five goroutines, where the other has two
 		MaxConcurrentReconciles: n,
 		// The names of controllers are only labels of metrics. Tests run several managers, with the same names, in one
 		// process.

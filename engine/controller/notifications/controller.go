@@ -104,24 +104,19 @@ func (c *Controller) AfterPublish(_ *world.Snapshot, change *world.Change) {
 	}
 }
 
-// SetupWithManager adds the controllers of both kinds, and the leader's look ahead. The error is a refusal of the
+// SetupWithManager adds the controller of both kinds, and the leader's look ahead. The error is a refusal of the
 // manager, such as a name in use.
 func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	everywhere, options := false, controller.Options[reconcile.Request](1, controller.DefaultRetry)
 	options.NeedLeaderElection = &everywhere
-	of := func(name string, obj client.Object) *builder.Builder {
-		return ctrl.NewControllerManagedBy(mgr).Named(name).For(obj, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-			WithOptions(options)
-	}
+	changed := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	order := predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
-	for name, b := range map[string]*builder.Builder{
-		"notification": of("notification", &v1alpha1.Notification{}).
-			Watches(&v1alpha1.Notification{}, handler.EnqueueRequestsFromMapFunc(c.displaced), builder.WithPredicates(order)),
-		"clusternotification": of("clusternotification", &v1alpha1.ClusterNotification{}),
-	} {
-		if err := b.Complete(c); err != nil {
-			return fmt.Errorf("set up the controller of %s: %w", name, err)
-		}
+	err := ctrl.NewControllerManagedBy(mgr).Named("notification").For(&v1alpha1.Notification{}, changed).
+		Watches(&v1alpha1.Notification{}, handler.EnqueueRequestsFromMapFunc(c.displaced), builder.WithPredicates(order)).
+		Watches(&v1alpha1.ClusterNotification{}, &handler.EnqueueRequestForObject{}, changed). // whose request has no namespace
+		WithOptions(options).Complete(c)
+	if err != nil {
+		return fmt.Errorf("set up the controller of notifications: %w", err)
 	}
 	if err := mgr.Add(&ahead{c}); err != nil {
 		return fmt.Errorf("set up messages ahead of transitions: %w", err)
