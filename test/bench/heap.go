@@ -53,9 +53,9 @@ func heapOf(ctx context.Context, name string, n int, object func(i int) policy.O
 	if !ok {
 		return 0, fmt.Errorf("%s is no kind of policy", name)
 	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	options := app.CacheOptions(status.NewListings())
+	informers := app.NewInformers(status.NewListings())
+	defer informers.Close()
+	options := informers.CacheOptions()
 	source := &source{kind: name, n: n, object: object, decode: serializer.NewCodecFactory(app.Scheme()).UniversalDeserializer()}
 	informer := options.NewInformer(source.listerWatcher(), kind.New(), 0,
 		toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
@@ -64,8 +64,7 @@ func heapOf(ctx context.Context, name string, n int, object func(i int) policy.O
 	}
 	w := world.New(world.Scope("flyball-system", nil))
 	before := alive()
-	ended := make(chan struct{})
-	go func() { defer close(ended); informer.RunWithContext(ctx) }()
+	informer.RunWithContext(ctx)
 	if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		return 0, fmt.Errorf("wait for the informer: %w", context.Cause(ctx))
 	}
@@ -75,8 +74,6 @@ func heapOf(ctx context.Context, name string, n int, object func(i int) policy.O
 	after := alive()
 	runtime.KeepAlive(informer)
 	runtime.KeepAlive(w)
-	stop()
-	<-ended
 	return float64(after-before) / float64(n), nil
 }
 

@@ -12,7 +12,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -33,14 +32,6 @@ var scheme = sync.OnceValue(func() *runtime.Scheme {
 	return s
 })
 
-// CacheOptions returns the options of the cache of Flyball's own objects. The cache drops managedFields: the manager
-// does not read them, and they are larger than the rest of the object. A patch made from a cached object does not
-// mention managedFields, and an update without managedFields leaves them as they are. listings records the outcome of
-// lists.
-func CacheOptions(listings *status.Listings) cache.Options {
-	return cache.Options{NewInformer: informers{listings}.make, DefaultTransform: cache.TransformStripManagedFields()}
-}
-
 // Run runs the manager until the context ends. It returns after the writes in flight have finished.
 func Run(ctx context.Context, config *rest.Config, opts Options) error {
 	if err := opts.validate(); err != nil {
@@ -51,10 +42,12 @@ func Run(ctx context.Context, config *rest.Config, opts Options) error {
 	config.QPS, config.Burst = opts.QPS, opts.Burst
 	config.UserAgent = "flyball-manager"
 	listings := status.NewListings()
+	informers := NewInformers(listings)
+	defer informers.Close()
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        Scheme(),
 		Logger:                        opts.Log,
-		Cache:                         CacheOptions(listings),
+		Cache:                         informers.CacheOptions(),
 		Metrics:                       metricsserver.Options{BindAddress: opts.MetricsAddress},
 		HealthProbeBindAddress:        opts.HealthAddress,
 		LeaderElection:                opts.LeaderElection,
