@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -34,7 +35,10 @@ const (
 // messages measures the memory for Notifications without messages, and for the full queue of a namespace: the longest texts
 // to receivers without an answer.
 func (b *bench) messages(ctx context.Context) (err error) {
-	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // the server sees the end of a connection only after the body
+		<-r.Context().Done()
+	}))
 	defer receiver.Close()
 	guard, err := notifications.NewDialer([]string{"127.0.0.0/8"})
 	if err != nil {
