@@ -245,9 +245,9 @@ func condition(list []metav1.Condition, kind string) *metav1.Condition {
 	return nil
 }
 
-// Poll calls check every 20 ms until it returns nil. At the limit it returns the last error.
+// Poll calls check every 50 ms until it returns nil. At the limit it returns the last error.
 func Poll(ctx context.Context, limit time.Duration, check func() error) error {
-	return PollEvery(ctx, 20*time.Millisecond, limit, check)
+	return PollEvery(ctx, 50*time.Millisecond, limit, check)
 }
 
 // PollEvery calls check with a pause until it returns nil. At the limit it returns the last error.
