@@ -87,22 +87,23 @@ func replicas(namespace string) func(Gomega) int32 {
 	}
 }
 
+// seen returns the autoscaler of a namespace.
+func seen(g Gomega, namespace string) *autoscalingv2.HorizontalPodAutoscaler {
+	var h autoscalingv2.HorizontalPodAutoscaler
+	g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "web"}, &h)).To(Succeed())
+	return &h
+}
+
 // autoscaler reads the spec of the autoscaler.
 func autoscaler(namespace string) func(Gomega) autoscalingv2.HorizontalPodAutoscalerSpec {
-	return func(g Gomega) autoscalingv2.HorizontalPodAutoscalerSpec {
-		var h autoscalingv2.HorizontalPodAutoscaler
-		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "web"}, &h)).To(Succeed())
-		return h.Spec
-	}
+	return func(g Gomega) autoscalingv2.HorizontalPodAutoscalerSpec { return seen(g, namespace).Spec }
 }
 
 // conditions reads the statuses of the autoscaler's conditions.
 func conditions(namespace string) func(Gomega) map[autoscalingv2.HorizontalPodAutoscalerConditionType]corev1.ConditionStatus {
 	return func(g Gomega) map[autoscalingv2.HorizontalPodAutoscalerConditionType]corev1.ConditionStatus {
-		var h autoscalingv2.HorizontalPodAutoscaler
-		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "web"}, &h)).To(Succeed())
 		out := map[autoscalingv2.HorizontalPodAutoscalerConditionType]corev1.ConditionStatus{}
-		for _, c := range h.Status.Conditions {
+		for _, c := range seen(g, namespace).Status.Conditions {
 			out[c.Type] = c.Status
 		}
 		return out
@@ -112,8 +113,7 @@ func conditions(namespace string) func(Gomega) map[autoscalingv2.HorizontalPodAu
 // desired reads the present and the desired count in the status of the autoscaler.
 func desired(namespace string) func(Gomega) [2]int32 {
 	return func(g Gomega) [2]int32 {
-		var h autoscalingv2.HorizontalPodAutoscaler
-		g.Expect(env.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "web"}, &h)).To(Succeed())
+		h := seen(g, namespace)
 		return [2]int32{h.Status.CurrentReplicas, h.Status.DesiredReplicas}
 	}
 }
