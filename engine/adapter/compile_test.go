@@ -33,7 +33,8 @@ func TestCompileErrors(t *testing.T) {
 		{"two of a name", head + "scale: [{name: a, replicas: .spec.x}, {name: a, replicas: .spec.z}]",
 			[]string{`spec.scale[1].name: Duplicate value: "a"`}},
 		{"two of a path", head + "scale: [{name: a, replicas: .spec.x}, {name: b, replicas: .spec.x}]", []string{
-			`spec.scale[1].replicas: Invalid value: ".spec.x": overlaps with .spec.x of spec.scale[0].replicas: one place must not be written twice`}},
+			`spec.scale[1].replicas: Invalid value: ".spec.x": overlaps with .spec.x ` +
+				`of spec.scale[0].replicas: one place must not be written twice`}},
 		{"numbers below 0", head + "scale: [{name: a, replicas: .spec.x, default: -1, minimum: -2}]", []string{
 			"spec.scale[0].default: Invalid value: -1: must be 0 or more", "spec.scale[0].minimum: Invalid value: -2: must be 0 or more"}},
 		{"a default below the minimum", head + "scale: [{name: a, replicas: .spec.x, default: 1, minimum: 2}]", []string{
@@ -87,7 +88,8 @@ func TestCompileErrors(t *testing.T) {
 				`spec.hold[0].set[2].path: Invalid value: ".metadata.annotations": under .metadata only single annotations`,
 				`spec.hold[0].set[3].path: Invalid value: ".metadata.labels.a.b": under .metadata only single annotations`}},
 		{"the ledger", head + "hold: [{set: [{path: \".metadata.annotations['flyball.dev/ledger']\", value: x}]}]", []string{
-			`spec.hold[0].set[0].path: Invalid value: ".metadata.annotations['flyball.dev/ledger']": flyball.dev/ annotations and labels cannot be written`}},
+			`spec.hold[0].set[0].path: Invalid value: ".metadata.annotations['flyball.dev/ledger']": ` +
+				`flyball.dev/ annotations and labels cannot be written`}},
 		{"a list element as a whole", head + "hold: [{set: [{path: '.spec.args[0]', value: x}]}]", []string{
 			`spec.hold[0].set[0].path: Invalid value: ".spec.args[0]": must end in a field`}},
 		{"not a field first", head + "hold: [{set: [{path: '[0].a', value: x}]}]",
@@ -118,12 +120,14 @@ func TestCompileErrors(t *testing.T) {
 		{"governsKind alone", head + "governsKind: {kind: Deployment}", []string{"spec.governs: Required value: governsKind needs it"}},
 		{"governs with elements", head + `governs: ".spec.targets[*]"`,
 			[]string{`spec.governs: Invalid value: ".spec.targets[*]": must name one place`}},
-		{"owns without a way to hold", head + `owns: {each: ".status.r[*]"}`, []string{"spec.owns: Forbidden: needs suspend or hold, and no scale"}},
+		{"owns without a way to hold", head + `owns: {each: ".status.r[*]"}`,
+			[]string{"spec.owns: Forbidden: needs suspend or hold, and no scale"}},
 		{"owns beside a count", head + `scale: [{name: a, replicas: .spec.x}]
 hold: [{set: [{path: .spec.a, value: 1}]}]
 owns: {each: ".status.r[*]"}`, []string{"spec.owns: Forbidden: needs suspend or hold, and no scale"}},
-		{"owns without elements", head + "hold: [{set: [{path: .spec.a, value: 1}]}]\nowns: {each: .status.r, when: [{path: .a, op: Eq}]}", []string{
-			"spec.owns.when[0].value: Required value", `spec.owns.each: Invalid value: ".status.r": must end in [*] or a filter`}},
+		{"owns without elements", head + "hold: [{set: [{path: .spec.a, value: 1}]}]\nowns: {each: .status.r, when: [{path: .a, op: Eq}]}",
+			[]string{
+				"spec.owns.when[0].value: Required value", `spec.owns.each: Invalid value: ".status.r": must end in [*] or a filter`}},
 		{"owns with many identifiers", head + `hold: [{set: [{path: .spec.a, value: 1}]}]
 owns: {each: ".status.r[*]", id: ".ids[*]"}`, []string{`spec.owns.id: Invalid value: ".ids[*]": must name one place`}},
 		{"staysAtZero without governs",
@@ -230,7 +234,8 @@ func TestUsesListsPathsAndTypesOfAnAdapter(t *testing.T) {
 	const text = `
 target: {group: example.com, kind: Any, versions: [v1]}
 scale: [{each: ".spec.pools[*]", nameFrom: .name, replicas: .n}, {name: main, when: [{path: .spec.a, op: Ne, value: x}], replicas: .spec.n}]
-suspend: [{when: [{path: .spec.a, op: In, value: [1, x]}, {path: .spec.e, op: Exists}], set: [{path: .spec.b, value: null}, {path: .spec.c, value: "x"}]}]
+suspend: [{when: [{path: .spec.a, op: In, value: [1, x]}, {path: .spec.e, op: Exists}], set: [{path: .spec.b, value: null},
+  {path: .spec.c, value: "x"}]}]
 bounds: {min: {path: .spec.min}, encoding: String}
 governs: .spec.ref
 pods: {selector: .spec.selector, template: .spec.template}

@@ -97,7 +97,8 @@ changes: {delete: ['.metadata.annotations["example.com/purge"]'], rollout: ['.me
 		w, _, _ := shop(t, false)
 		w.kinds[k.GroupKind], w.adapts[k.GroupKind] = k, decide.CanSleep
 		ref := w.put(k, worldtest.Project(t, k,
-			`{"apiVersion":"example.com/v1","kind":"Machine","metadata":{"name":"vm","namespace":"shop","uid":"u","resourceVersion":"7"},"spec":{"stopped":false}}`))
+			`{"apiVersion":"example.com/v1","kind":"Machine","metadata":{"name":"vm","namespace":"shop","uid":"u","resourceVersion":"7"},`+
+				`"spec":{"stopped":false}}`))
 		w.policies = []*decide.Policy{annotating(t, key, "now")}
 		w.freezes = w.freezes.With(sale(t, nil, everyAction...))
 		if v := decide.Target(w, ref, evening, nil); v.Gate.Reason != want {

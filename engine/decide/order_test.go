@@ -49,7 +49,8 @@ func tiered(name, tier string, replicas, ready int, ledger string) string {
 func sleeping(name, tier string) string {
 	return tiered(name, tier, 0, 0,
 		fmt.Sprintf(
-			`,"annotations":{"flyball.dev/ledger":"{\"/spec/replicas\":{\"was\":1,\"set\":0,\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-01T20:00:00Z\"},`+
+			`,"annotations":{"flyball.dev/ledger":"{\"/spec/replicas\":{\"was\":1,\"set\":0,`+
+				`\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-01T20:00:00Z\"},`+
 				`\"of\":\"Deployment/%[1]s\",\"namespace\":\"shop\",\"uid\":\"uid-%[1]s\"}"}`, name))
 }
 
@@ -180,7 +181,9 @@ func TestTargetsAreDecidedInTheOrderOfWaves(t *testing.T) {
 
 // An autoscaler wakes with its target, even if its own labels match another wave.
 func TestAutoscalersAreInTheWaveOfTheirTargets(t *testing.T) {
-	scaler := `{"apiVersion":"keda.sh/v1alpha1","kind":"ScaledObject","metadata":{"name":"db","namespace":"shop","uid":"u","resourceVersion":"7"},"spec":{"scaleTargetRef":{"name":"db"}}}`
+	scaler := `{"apiVersion":"keda.sh/v1alpha1","kind":"ScaledObject","metadata":{"name":"db",` +
+		`"namespace":"shop","uid":"u","resourceVersion":"7"},` +
+		`"spec":{"scaleTargetRef":{"name":"db"}}}`
 	m := memory(t, []policy.Object{inOrder(nil)}, tiered("db", "db", 1, 1, ""), scaler, tiered("web", "", 3, 3, ""))
 	ref := workload.Ref{GroupKind: schema.GroupKind{Group: "keda.sh", Kind: "ScaledObject"}, Namespace: "shop", Name: "db"}
 	v := decide.Target(m, ref, evening, nil)
@@ -192,7 +195,9 @@ func TestAutoscalersAreInTheWaveOfTheirTargets(t *testing.T) {
 // While a target waits, its autoscaler is not held, because a held autoscaler would not scale during the wait. The
 // policy does not select the autoscaler.
 func TestAutoscalersAreHeldOnceTheirTargetsMaySleep(t *testing.T) {
-	scaler := `{"apiVersion":"keda.sh/v1alpha1","kind":"ScaledObject","metadata":{"name":"db","namespace":"shop","uid":"u","resourceVersion":"7"},"spec":{"scaleTargetRef":{"name":"db"}}}`
+	scaler := `{"apiVersion":"keda.sh/v1alpha1","kind":"ScaledObject","metadata":{"name":"db",` +
+		`"namespace":"shop","uid":"u","resourceVersion":"7"},` +
+		`"spec":{"scaleTargetRef":{"name":"db"}}}`
 	deployments := inOrder(func(s *v1alpha1.Schedule) {
 		s.Spec.Target.Kinds = []v1alpha1.KindRef{{Group: "apps", Kind: "Deployment"}}
 	})

@@ -22,7 +22,9 @@ var (
 	evening   = noon.Add(8 * time.Hour)
 	nights    = workload.Policy{Kind: schedule.Kind, Namespace: "shop", Name: "nights"}
 	owners    = schema.GroupKind{Group: "example.com", Kind: "Shop"}
-	webLedger = `,"annotations":{"flyball.dev/ledger":"{\"/spec/replicas\":{\"was\":3,\"set\":0,\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-01T20:00:00Z\"},\"of\":\"Deployment/web\",\"namespace\":\"shop\",\"uid\":\"uid-web\"}"}`
+	webLedger = `,"annotations":{"flyball.dev/ledger":"{\"/spec/replicas\":{\"was\":3,\"set\":0,` +
+		`\"by\":\"Schedule/shop/nights\",\"since\":\"2026-03-01T20:00:00Z\"},` +
+		`\"of\":\"Deployment/web\",\"namespace\":\"shop\",\"uid\":\"uid-web\"}"}`
 )
 
 // small is a World in memory.

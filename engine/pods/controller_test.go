@@ -14,7 +14,8 @@ func TestTheOwnersUIDMatters(t *testing.T) {
 	of := func(uid string) *workload.OwnerReference {
 		t.Helper()
 		obj, err := c.Project([]byte(`{"metadata":{"namespace":"shop","name":"web-1","uid":"r","ownerReferences":[
-		  {"apiVersion":"apps/v1","kind":"Deployment","name":"other","uid":"o"},{"apiVersion":"apps/v1","kind":"Deployment","name":"web","uid":"` + uid + `","controller":true}]}}`))
+		  {"apiVersion":"apps/v1","kind":"Deployment","name":"other","uid":"o"},
+		  {"apiVersion":"apps/v1","kind":"Deployment","name":"web","uid":"` + uid + `","controller":true}]}}`))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -148,9 +148,12 @@ func stored(i int, kind string, finalizers ...string) (metav1.TypeMeta, metav1.O
 			APIVersion: v1alpha1.GroupVersion.String(),
 			Time:       &at, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(body), Subresource: subresource}
 	}
-	spec := `{"f:metadata":{"f:annotations":{".":{},"f:kubectl.kubernetes.io/last-applied-configuration":{}},"f:labels":{".":{},"f:app.kubernetes.io/managed-by":{},"f:team":{}}},` +
-		`"f:spec":{".":{},"f:deny":{},"f:enforcement":{},"f:message":{".":{},"f:contact":{},"f:docsURL":{},"f:reason":{}},"f:target":{".":{},"f:kinds":{},"f:namespaceSelector":{}},"f:timeZone":{}}}`
-	status := `{"f:status":{".":{},"f:active":{},"f:conditions":{".":{},"k:{\"type\":\"Ready\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:observedGeneration":{},` +
+	spec := `{"f:metadata":{"f:annotations":{".":{},"f:kubectl.kubernetes.io/last-applied-configuration":{}},` +
+		`"f:labels":{".":{},"f:app.kubernetes.io/managed-by":{},"f:team":{}}},` +
+		`"f:spec":{".":{},"f:deny":{},"f:enforcement":{},"f:message":{".":{},"f:contact":{},"f:docsURL":{},"f:reason":{}},` +
+		`"f:target":{".":{},"f:kinds":{},"f:namespaceSelector":{}},"f:timeZone":{}}}`
+	status := `{"f:status":{".":{},"f:active":{},"f:conditions":{".":{},` +
+		`"k:{\"type\":\"Ready\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:observedGeneration":{},` +
 		`"f:reason":{},"f:status":{},"f:type":{}}},"f:nextTransitionTime":{},"f:observedGeneration":{},"f:state":{}}}`
 	return metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind}, metav1.ObjectMeta{
 		Name: fmt.Sprintf("policy-%d", i), UID: types.UID(fmt.Sprintf("8a9b2c1e-0000-4000-8000-%012d", i)), ResourceVersion: fmt.Sprint(4711 + i),

@@ -18,7 +18,8 @@ import (
 // adapter is not.
 func TestAdaptersLeftBehind(t *testing.T) {
 	const adapter = `{apiVersion: flyball.dev/v1alpha1, kind: Adapter,
-  metadata: {name: presses.example.com, %s}, spec: {target: {group: example.com, kind: Press, versions: [v1]}, scale: [{name: main, replicas: .spec.n}]},
+  metadata: {name: presses.example.com, %s},
+   spec: {target: {group: example.com, kind: Press, versions: [v1]}, scale: [{name: main, replicas: .spec.n}]},
   status: {conditions: [{type: Ready, status: "True", reason: Ready, message: in use, lastTransitionTime: "2037-01-01T00:00:00Z"}]}}`
 	for meta, command := range map[string]string{
 		"labels: {a: b}": "",

@@ -51,7 +51,9 @@ func (m Metadata) Metadata(ctx context.Context, resource schema.GroupVersionReso
 
 // OwnerReferenceOf returns a function that reads the owner reference to a cluster-scoped object at each call. A recreated object
 // has another UID: with the old UID the garbage collector would delete the configuration.
-func OwnerReferenceOf(m Metadata, resource schema.GroupVersionResource, kind, name string) func(context.Context) (*metav1.OwnerReference, error) {
+func OwnerReferenceOf(m Metadata, resource schema.GroupVersionResource, kind, name string) (
+	read func(context.Context) (*metav1.OwnerReference, error),
+) {
 	return func(ctx context.Context) (*metav1.OwnerReference, error) {
 		object, err := m.Metadata(ctx, resource, "", name)
 		if err != nil {

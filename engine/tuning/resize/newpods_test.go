@@ -41,11 +41,13 @@ func (w wants) Want(_ context.Context, owner workload.Ref, uid string) (podsize.
 	return w.want, w.result
 }
 
-const owned = `"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Other","name":"a"},{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-1","uid":"u-2","controller":true}]}`
+const owned = `"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Other","name":"a"},` +
+	`{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-1","uid":"u-2","controller":true}]}`
 
 func review(operation, object, more string) string {
 	return fmt.Sprintf(
-		`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u-1","resource":{"group":"","version":"v1","resource":"pods"},
+		`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u-1",
+"resource":{"group":"","version":"v1","resource":"pods"},
 	 "namespace":"shop","operation":%q,"object":%s%s}}`, operation, object, more)
 }
 

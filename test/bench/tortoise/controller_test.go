@@ -158,10 +158,12 @@ spec:
   scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: app}
   minReplicas: %[2]d
   maxReplicas: %[3]d
-  metrics: [{type: ContainerResource, containerResource: {container: main, name: cpu, target: {type: Utilization, averageUtilization: %[4]d}}}]
+  metrics: [{type: ContainerResource,
+             containerResource: {container: main, name: cpu, target: {type: Utilization, averageUtilization: %[4]d}}}]
   behavior:
     scaleDown: {stabilizationWindowSeconds: %[5]d, policies: [{type: Percent, value: 100, periodSeconds: %[6]d}]}
-    scaleUp: {stabilizationWindowSeconds: 0, selectPolicy: Max, policies: [{type: Percent, value: 100, periodSeconds: %[6]d}, {type: Pods, value: 4, periodSeconds: %[6]d}]}
+    scaleUp: {stabilizationWindowSeconds: 0, selectPolicy: Max,
+              policies: [{type: Percent, value: 100, periodSeconds: %[6]d}, {type: Pods, value: 4, periodSeconds: %[6]d}]}
 `
 
 // serveMetrics serves the metrics API. Each time the controller reads it, a workload has the usage of the next moment
@@ -180,7 +182,8 @@ func serveMetrics(t *testing.T, env *harness.Env, stands map[string]*stand) {
 			_,
 				_ = w.Write(
 				[]byte(
-					`{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"metrics.k8s.io/v1beta1","resources":[{"name":"pods","namespaced":true,"kind":"PodMetrics","verbs":["get","list"]}]}`))
+					`{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"metrics.k8s.io/v1beta1",` +
+						`"resources":[{"name":"pods","namespaced":true,"kind":"PodMetrics","verbs":["get","list"]}]}`))
 			return
 		}
 		answer, err := stands[parts[4]].look(req.Context(), began)
@@ -194,7 +197,8 @@ func serveMetrics(t *testing.T, env *harness.Env, stands map[string]*stand) {
 	at, err := url.Parse(server.URL)
 	must(t, err)
 	must(t, env.Apply(t.Context(), fmt.Appendf(nil, `
-{apiVersion: v1, kind: Service, metadata: {namespace: kube-system, name: series}, spec: {type: ExternalName, externalName: localhost, ports: [{name: https, port: %[1]s}]}}
+{apiVersion: v1, kind: Service, metadata: {namespace: kube-system, name: series},
+ spec: {type: ExternalName, externalName: localhost, ports: [{name: https, port: %[1]s}]}}
 ---
 apiVersion: apiregistration.k8s.io/v1
 kind: APIService

@@ -66,7 +66,8 @@ var _ = Describe("An autoscaler of a sleeping Deployment", Ordered, func() {
 		clock = startManager()
 		queue = serveExternal()
 		create("busy", 2,
-			`minReplicas: 2, maxReplicas: 6, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]`)
+			`minReplicas: 2, maxReplicas: 6,
+  metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]`)
 		queue.set(0)
 		create("queue", 1, onQueue)
 		nightly("busy")
