@@ -16,8 +16,8 @@ import (
 // record in the owner's own object. A label on the owned object proves nothing, because everybody who may write the
 // object may set it, and could so have Flyball suspend a foreign owner.
 
-// fromOwned returns the claims on an owner because objects that it applies sleep or have still something to be
-// restored, and the earliest time at which the claims change.
+// fromOwned returns the claims on an owner by the objects that it applies: some sleep, or have values to restore. wake is the earliest
+// time at which the claims change.
 func (d decider) fromOwned(k *Kind, obj *workload.Object) (intents []workload.Intent, wake time.Time) {
 	if !k.Adapter.CanOwn() || k.Releasing || obj.Deleting {
 		return nil, wake

@@ -179,7 +179,7 @@ func (v *Verdict) isOrdered() bool {
 	return false
 }
 
-// Arrived records a new object. No target of an earlier run is one.
+// Arrived records that a new object has nothing to change for the waves of an earlier run of the manager.
 func (w *Waits) Arrived(ref workload.Ref) {
 	w.concerned(ref, func(_ Line, r *room) {
 		if r.settled != nil {

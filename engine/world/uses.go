@@ -32,7 +32,8 @@ func (s *Snapshot) Use(id workload.Policy, ref workload.Ref) *workload.Use {
 	return of.all[ref]
 }
 
-// SetUses stores the knowledge of the use of a policy's targets by a rule. Afterwards the caller must queue the targets for a decision.
+// SetUses stores when the targets of a policy were used, as its rule judges it. Afterwards the caller must queue the targets for a
+// decision.
 func (w *World) SetUses(id workload.Policy, rule *demand.Rule, all Uses) {
 	w.Snapshot().uses.by.Store(id, known{*rule, all})
 }

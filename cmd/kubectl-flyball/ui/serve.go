@@ -173,7 +173,7 @@ func (s *Server) forget() {
 }
 
 // maxComputing is the largest number of answers that may take long and are computed at the same time. computeWithin is
-// the longest time for one of them.
+// the longest time for a single answer.
 const maxComputing, computeWithin = 2, 20 * time.Second
 
 // bounded calls a function that may take long. It waits for a free place before, and cancels the function after a

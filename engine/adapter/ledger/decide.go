@@ -350,7 +350,7 @@ func (v *View) outermostMade(pointer string, f workload.Field) uint8 {
 }
 
 // DecideAll decides the fields that only the ledger lists, and then the wanted fields. If one of two fields contains
-// the other, they are not written together: the later one waits, and keeps its ledger entry if it has one. keeps reports
+// the other, only the first field is written: the later field waits, and a ledger entry of it stays. keeps reports
 // whether the entry of a field without a claim stays.
 func (v *View) DecideAll(wants []Want, keeps func(projection.Location) bool, plan workload.Plan) []Decision {
 	released := make([]Decision, 0, len(v.Entries))

@@ -275,7 +275,7 @@ func (r *Rule) takeLost(base timeline.Timeline, effects []timeline.Effect, ctx C
 	return override(base, most), override(base, least)
 }
 
-// override lays effects over a timeline.
+// override returns a timeline with the state of base, or of the effect in force. Without effects it returns base itself.
 func override(base timeline.Timeline, effects []timeline.Effect) timeline.Timeline {
 	if len(effects) == 0 {
 		return base

@@ -125,7 +125,7 @@ type ends struct{ prefixes, suffixes []uses }
 
 type uses struct{ size, count int }
 
-// count changes the number of keys with the length of a key. Keys that are not from globs are not counted.
+// count adds by to the number of prefixes, or of suffixes, with the length of the key. It counts no other keys.
 func (e *ends) count(k key, by int) {
 	switch k.name {
 	case prefix:

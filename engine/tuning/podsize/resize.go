@@ -180,7 +180,7 @@ func (p *ResizePlan) count(pod *workload.Pod) {
 	p.say(pod, pod.Resize.Message)
 }
 
-// say keeps the reason of the first pod in progress.
+// say sets the message of the plan: the first pod with a reason, and the reason. Later pods do not change it.
 func (p *ResizePlan) say(pod *workload.Pod, why string) {
 	if p.Message == "" && why != "" {
 		p.Message = fmt.Sprintf("pod %s: %s", pod.Name, why)

@@ -233,7 +233,7 @@ func (x *Index) Room(namespace string) podsize.Room {
 	return podsize.Room{}
 }
 
-// ownerReferenceOf returns the owner of an object. It waits a moment for a recently created object: its pods come as soon as its
+// ownerReferenceOf returns the owner reference of an object. It waits a moment for a recently created object: its pods come as soon as its
 // controller sees it.
 func (x *Index) ownerReferenceOf(ctx, running context.Context, ref workload.Ref, uid string) (owner *workload.OwnerReference, known bool) {
 	owner, known, ever := x.opts.OwnerReferences.OwnerReferenceOf(running, ref, uid)

@@ -85,7 +85,7 @@ func (r *Places) Resume(id workload.Policy, now time.Time, unsettled func() []Tu
 	r.ask(turns) // they may have settled meanwhile
 }
 
-// ask queues targets.
+// ask queues the targets of turns for a new decision.
 func (r *Places) ask(turns []Turn) {
 	refs := make([]workload.Ref, 0, len(turns))
 	for _, t := range turns {

@@ -96,7 +96,7 @@ func (o *Output) Step(text string, commands ...string) {
 	}
 }
 
-// CheckStep adds a step: check, before anything is written, that the migration changes the state of no object.
+// CheckStep adds the step: check, before anything is written, that the migration changes the state of no object.
 func (o *Output) CheckStep(tool string) {
 	o.Step("check that no object changes its state", "kubectl flyball migrate "+tool+" -A --take-over --dry-run")
 }

@@ -82,7 +82,7 @@ type Series struct {
 // ringHours is the number of hours in a ring.
 const ringHours = int64(Points) / steps
 
-// ring has a place for each of ten days' hours. It consists of five blocks, which fill their size class in the allocator. A single block
+// ring has a place for each hour of ten days. It consists of five blocks, which fill their size class in the allocator. A single block
 // would fill 94 % of its size class.
 type ring [5]*[ringHours / 5]hour
 
