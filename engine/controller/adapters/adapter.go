@@ -209,7 +209,7 @@ func (c *Controller) settle(ctx context.Context, name string) error {
 			return c.settleWatch(ctx, name)
 		case err != nil && !apierrors.IsConflict(err):
 			c.Log.Error(err, "Failed to reconcile the adapter", "adapter", name)
-			return ctx.Err()
+			return c.settleWatch(ctx, name) // only the write of the status may have failed
 		}
 		select {
 		case <-waiting.Done():
@@ -238,10 +238,7 @@ func (c *Controller) setHidden(name string, hidden bool) {
 // settleWatch waits for the watch of an adapter and reconciles the adapter once more. The time begins with the wait,
 // because adapters are reconciled one after the other.
 func (c *Controller) settleWatch(ctx context.Context, name string) error {
-	c.mu.RLock()
-	r := c.running[name]
-	c.mu.RUnlock()
-	if r == nil || !c.waitSynced(ctx, r) {
+	if !c.waitSynced(ctx, name) {
 		return ctx.Err()
 	}
 	if err := c.reconcileSafely(ctx, name); err != nil && !apierrors.IsConflict(err) {
@@ -250,20 +247,32 @@ func (c *Controller) settleWatch(ctx context.Context, name string) error {
 	return ctx.Err()
 }
 
-// waitSynced waits for a watch for firstSync, for one of autoscalers up to autoscalerSync, and reports whether it is in
-// sync.
-func (c *Controller) waitSynced(ctx context.Context, r *running) bool {
-	for begun := time.Now(); ; {
+// waitSynced waits for the watch of an adapter for firstSync, for one of autoscalers up to autoscalerSync, and reports
+// whether it is in sync. Beside the wait the controller may replace the watch by another.
+func (c *Controller) waitSynced(ctx context.Context, name string) bool {
+	for begun := time.Now(); ctx.Err() == nil && time.Since(begun) < autoscalerSync; {
+		c.mu.RLock()
+		r := c.running[name]
+		governs := r != nil && r.adapter.CanGovern()
+		c.mu.RUnlock()
+		if r == nil {
+			return false
+		}
 		waiting, cancel := context.WithTimeout(ctx, firstSync)
 		err := r.watch.WaitSynced(waiting)
-		isSlow := ctx.Err() == nil && waiting.Err() != nil // false also for a watch that was released meanwhile
+		isSlow := waiting.Err() != nil // otherwise the watch was released
 		cancel()
 		_, failure := r.watch.Err()
-		if err == nil || !isSlow || failure != nil || !r.adapter.CanGovern() || time.Since(begun) >= autoscalerSync {
-			return err == nil
+		switch {
+		case err == nil:
+			return true
+		case isSlow && (failure != nil || !governs):
+			return false
+		case isSlow:
+			c.Log.Info("No target is written before the first list of its possible autoscalers", "adapter", name)
 		}
-		c.Log.Info("No target is written before the first list of its possible autoscalers", "adapter", r.adapter.Name())
 	}
+	return false
 }
 
 // Reconcile reconciles one adapter after the policies are known, because they decide which annotations the watches

@@ -151,8 +151,16 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
+// unreadable is a client that cannot read adapters.
+type unreadable struct{ client.Client }
+
+func (unreadable) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errors.New("no answer")
+}
+
 // A target that is written before its autoscaler is known would be brought back by it, so the start of the manager waits
-// longer for the first list of autoscalers, unless the list fails.
+// longer for the first list of autoscalers, unless the list fails. It also waits if the watch is replaced meanwhile, and
+// for an adapter that fails otherwise, such as by the write of its status.
 func TestTheStartWaitsForASlowListOfAutoscalers(t *testing.T) {
 	const slow = 2 * time.Minute
 	after := func(wait time.Duration, status int, body string) transport {
@@ -168,16 +176,18 @@ func TestTheStartWaitsForASlowListOfAutoscalers(t *testing.T) {
 	}
 	const refused = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`
 	for name, test := range map[string]struct {
-		adapter  string
-		answer   transport
-		released bool
-		want     time.Duration
+		adapter string
+		answer  transport
+		// replaced and dropped: one second later, the watch is replaced by another, or is ended.
+		replaced, dropped bool
+		want              time.Duration
 	}{
-		"autoscalers, listed slowly":     {worldtest.Autoscalers, after(slow, http.StatusForbidden, refused), false, slow},
-		"autoscalers, refused":           {worldtest.Autoscalers, after(0, http.StatusForbidden, refused), false, firstSync},
-		"autoscalers, without an answer": {worldtest.Autoscalers, after(time.Hour, http.StatusForbidden, refused), false, autoscalerSync},
-		"autoscalers, no longer watched": {worldtest.Autoscalers, after(time.Hour, http.StatusForbidden, refused), true, time.Second},
-		"other objects, listed slowly":   {worldtest.Deployments, after(slow, http.StatusForbidden, refused), false, firstSync},
+		"autoscalers, listed slowly":     {worldtest.Autoscalers, after(slow, http.StatusForbidden, refused), false, false, slow},
+		"autoscalers, refused":           {worldtest.Autoscalers, after(0, http.StatusForbidden, refused), false, false, firstSync},
+		"autoscalers, without an answer": {worldtest.Autoscalers, after(time.Hour, http.StatusForbidden, refused), false, false, autoscalerSync},
+		"autoscalers, watched anew":      {worldtest.Autoscalers, after(slow, http.StatusForbidden, refused), true, false, slow},
+		"autoscalers, no longer watched": {worldtest.Autoscalers, after(time.Hour, http.StatusForbidden, refused), false, true, time.Second},
+		"other objects, listed slowly":   {worldtest.Deployments, after(slow, http.StatusForbidden, refused), false, false, firstSync},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -187,15 +197,34 @@ func TestTheStartWaitsForASlowListOfAutoscalers(t *testing.T) {
 				}
 				kind := worldtest.Kind(t, test.adapter)
 				ctx, cancel := context.WithCancel(t.Context())
-				w, err := watches.Ensure(ctx, watch.Source{GVR: kind.Resource, Projector: kind.Adapter})
-				if err != nil {
-					t.Fatal(err)
+				c := &Controller{Options: Options{Client: unreadable{}}, running: map[string]*running{}}
+				run := func(id string) {
+					w, err := watches.Ensure(ctx, watch.Source{GVR: kind.Resource, ID: id, Projector: kind.Adapter})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					c.running[test.adapter] = &running{watch: w, adapter: kind.Adapter}
 				}
-				if test.released {
-					time.AfterFunc(time.Second, w.Release)
-				}
+				run("first")
+				time.AfterFunc(time.Second, func() {
+					c.mu.Lock()
+					defer c.mu.Unlock()
+					first := c.running[test.adapter].watch
+					switch {
+					case test.replaced:
+						run("second")
+					case test.dropped:
+						delete(c.running, test.adapter)
+					default:
+						return
+					}
+					first.Release()
+				})
 				begun := time.Now()
-				(&Controller{}).waitSynced(ctx, &running{watch: w, adapter: kind.Adapter})
+				if err := c.settle(ctx, test.adapter); err != nil {
+					t.Error(err)
+				}
 				if took := time.Since(begun); took < test.want || took > test.want+firstSync {
 					t.Errorf("the start waited for %s, want %s", took, test.want)
 				}

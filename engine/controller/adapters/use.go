@@ -127,7 +127,7 @@ func (c *Controller) ensureWatch(ctx context.Context, f *finding) (*running, err
 			if !cur.inUse { // the adapter changed again before this watch was in sync
 				next.previous = cur.previous
 				cur.previous = nil
-				cur.end()
+				defer cur.end() // once the new watch is known to a start that waits for it
 			}
 		}
 		c.mu.Lock()
@@ -201,7 +201,9 @@ func (c *Controller) spread(name string, e world.Effects) {
 // putToUse puts a synced watch to use, and ends the replaced one.
 func (c *Controller) putToUse(r *running, f *finding) {
 	if r.form != f.form {
+		c.mu.Lock()
 		r.form, r.adapter = f.form, f.compiled
+		c.mu.Unlock()
 		r.live.Adapt(f.compiled) // the projection is the same, so the objects serve both forms
 	}
 	gk := r.adapter.GroupKind()
