@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
@@ -125,7 +126,7 @@ func (muteStatus) Patch(ctx context.Context, _ client.Object, _ client.Patch, _ 
 // Adapters are written one after the other, so a write that gets no answer must end.
 func TestWritesOfAdaptersWithoutAnAnswerEnd(t *testing.T) {
 	finalizers := NewFinalizers(mute{})
-	c := &Controller{Options: Options{Finalizers: finalizers, Client: mute{}}}
+	c := &Controller{Options: Options{Finalizers: finalizers, Client: mute{}, Clock: clock.RealClock{}}}
 	a := &v1alpha1.Adapter{ObjectMeta: metav1.ObjectMeta{Name: worldtest.Deployments, Finalizers: []string{v1alpha1.FinalizerRestore}}}
 	kind := worldtest.Kind(t, worldtest.Deployments)
 	for name, write := range map[string]func(context.Context) error{
@@ -134,11 +135,15 @@ func TestWritesOfAdaptersWithoutAnAnswerEnd(t *testing.T) {
 		},
 		"finalizer":             func(ctx context.Context) error { return finalizers.PutFinalizer(ctx, kind) },
 		"removal of finalizers": func(ctx context.Context) error { return finalizers.remove(ctx, a) },
+		"end of an adapter, and the status with the error": func(ctx context.Context) error {
+			_, err := c.letGo(ctx, a.DeepCopy())
+			return err
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begun := time.Now()
-				if err := write(t.Context()); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) > patience {
+				if err := write(t.Context()); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) > 2*patience {
 					t.Errorf("after %s: %v", time.Since(begun), err)
 				}
 			})

@@ -104,7 +104,7 @@ func (c *Controller) notFound(name string) bool {
 // letGo removes the finalizer of an adapter being deleted. The kind is dropped only after the adapter is gone. If the
 // write is stale, the next look must check again that nothing is left to restore.
 func (c *Controller) letGo(ctx context.Context, a *v1alpha1.Adapter) (time.Duration, error) {
-	if err := controller.RemoveFinalizer(ctx, c.Client, a); err != nil {
+	if err := c.remove(ctx, a); err != nil {
 		if apierrors.IsConflict(err) {
 			return controller.StaleRetry, nil
 		}
