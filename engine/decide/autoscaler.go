@@ -326,13 +326,15 @@ func (d decider) autoscalerFirst(k *Kind, obj *workload.Object, v *Verdict) (gat
 }
 
 // notHeld returns the reason why the target of an autoscaler with a written hold is not safe from it yet, or "". The autoscaler that
-// its controller has made acts until it is deleted.
+// its controller has made acts until it is deleted. While the kind of that autoscaler is blocked, its deletion may not be seen.
 func (d decider) notHeld(k *Kind, autoscaler *workload.Object, target workload.Ref) string {
 	if why := k.Adapter.NotSeen(autoscaler); why != "" {
 		return why
 	}
-	if made := d.w.Generated(target, k.Ref(autoscaler)); len(made) > 0 {
-		return fmt.Sprintf("%s is still there", made[0])
+	for _, made := range d.w.Generated(target, k.Ref(autoscaler)) {
+		if d.w.Kind(made.GroupKind).Blocked == "" {
+			return fmt.Sprintf("%s is still there", made)
+		}
 	}
 	return ""
 }

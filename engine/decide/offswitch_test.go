@@ -132,3 +132,16 @@ func TestAutoscalersWithAnOffSwitchAreHeldBesideASleepingTarget(t *testing.T) {
 		})
 	}
 }
+
+// KEDA's own autoscaler stays in memory once its kind can no longer be read: the Deployment does not wait for ever.
+func TestTargetsDoNotWaitForTheDeletionOfAnAutoscalerThatCannotBeRead(t *testing.T) {
+	held := scaledOf(`"autoscaling.keda.sh/paused":"true",`, kedaEntry("paused", "true", nights))
+	m := memory(t, []policy.Object{nightly(0)}, webAt(3), paused(held, "True"), kedaOf("ScaledObject", "scaled"))
+	for _, why := range []string{"", "the list is forbidden"} {
+		m.Kind(schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}).Blocked = why
+		v := decide.Target(m, web, evening, nil)
+		if (v.Gate.Kind == decide.GateOpen) != (why != "") || v.Result.Patch == nil {
+			t.Errorf("blocked by %q: waits for %q", why, v.Gate.Reason)
+		}
+	}
+}
