@@ -68,10 +68,11 @@ func (c *Checkup) Skip(name, why string) {
 	c.Checks = append(c.Checks, Check{name, NotChecked, []string{why}})
 }
 
-// Input describes a world. Live is true if a manager works on the world. Whole is true if the world has all
-// namespaces.
+// Input describes a world. Live is true if a manager works on the world.
 type Input struct {
-	Live, Whole bool
+	Live bool
+	// Namespace is the only namespace of the world. It is empty for all namespaces.
+	Namespace string
 	// Now is the instant from which Flyball's next writes are simulated.
 	Now time.Time
 	// Tools holds the objects of GitOps tools in the cluster, in addition to those in the world.
@@ -81,6 +82,9 @@ type Input struct {
 // Of checks a world and returns the results.
 func Of(w *source.World, o Input) (*Checkup, error) {
 	c := &Checkup{}
+	if o.Live && o.Namespace != "" {
+		c.Add("namespaces", "only "+o.Namespace+" is looked at; -A looks at all", nil)
+	}
 	if !w.DryRunAt.IsZero() {
 		c.Add("dry run", "the manager runs with --dry-run: it writes nothing, and all answers say what would be", nil)
 	}
@@ -97,7 +101,7 @@ func Of(w *source.World, o Input) (*Checkup, error) {
 		return nil, err
 	}
 	c.policies(w, memory, o)
-	c.selections(memory, o.Whole)
+	c.selections(memory, o.Namespace == "")
 	if err := c.controllers(memory); err != nil {
 		return nil, err
 	}

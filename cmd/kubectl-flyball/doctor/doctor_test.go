@@ -189,3 +189,15 @@ func TestAMissingCalendarOfAFreezeIsAProblem(t *testing.T) {
 		}
 	}
 }
+
+// TestOneNamespaceIsNamed checks that a checkup of one namespace says so, because "no policies" may be untrue of the others.
+func TestOneNamespaceIsNamed(t *testing.T) {
+	w, _ := worldOf(t, "")
+	found, err := Of(w, Input{Live: true, Namespace: "shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := found.Checks[0]; got.Outcome != OK || !slices.Equal(got.Details, []string{"only shop is looked at; -A looks at all"}) {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -68,8 +68,9 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in := Input{Live: !o.Offline(), Whole: o.All || o.Offline(), Now: o.Now()}
+	in := Input{Live: !o.Offline(), Now: o.Now()}
 	if in.Live {
+		in.Namespace = o.Within()
 		if in.Tools, err = o.gitOps(ctx); err != nil {
 			return err
 		}

@@ -94,7 +94,7 @@ func Of(ctx context.Context, w *source.World, o Input) (*Report, error) {
 	frozen := freezes.Input{From: at, To: o.FreezesTo, Zone: o.Zone, Namespace: o.Namespace}
 	r.Freezes, r.NextFreeze = freezes.Of(memory, frozen), freezes.Next(memory, frozen)
 	r.Status = StatusOf(w, memory, at, o)
-	if r.Health, err = doctor.Of(w, doctor.Input{Live: o.Live, Whole: o.Namespace == "", Now: at}); err != nil {
+	if r.Health, err = doctor.Of(w, doctor.Input{Live: o.Live, Namespace: o.Namespace, Now: at}); err != nil {
 		return nil, err
 	}
 	if text := w.Unseen.Note(); text != "" {
