@@ -93,8 +93,9 @@ type Owner struct {
 	workload.Ref
 	// OutOfReach is true if the policy does not hold the owner, because it is in another namespace.
 	OutOfReach bool
-	// Held is true if the owner's ledger has an entry of the policy. Suspended is true if the owner was suspended before.
-	Held, Suspended bool
+	// Held is true if the owner is stopped by a claim of the policy, Resumed if another writer has set it going since. Suspended is
+	// true if the owner was suspended before.
+	Held, Resumed, Suspended bool
 	// Others are the other objects that the owner applies and that a policy could put to sleep, sorted.
 	Others []workload.Ref
 }
@@ -111,6 +112,8 @@ func (o Owner) State() string {
 	switch {
 	case o.OutOfReach:
 		return "is in another namespace and is not held: a ClusterSchedule can hold it"
+	case o.Resumed:
+		return "was resumed by another writer and is not held"
 	case o.Held:
 		text = "is held"
 	case o.Suspended:
@@ -168,8 +171,12 @@ func (s *Snapshot) owner(p *Policy, ref workload.Ref, targets map[workload.Ref]b
 	if k == nil || obj == nil {
 		return o
 	}
-	by := p.ID.String()
-	o.Held = slices.ContainsFunc(obj.Ledger, func(e workload.Entry) bool { return e.By == by })
+	claimed := slices.ContainsFunc(obj.Ledger, func(e workload.Entry) bool { return slices.Contains(e.Claimants(), p.ID) })
+	present := *obj
+	present.Ledger = nil
+	now := k.Adapter.Observe(&present)
+	o.Held = claimed && (now.Suspended || now.Held)
+	o.Resumed = claimed && !o.Held
 	o.Suspended = k.Adapter.Observe(obj).Suspended
 	for _, other := range k.Live.owned(ref) {
 		if !targets[other] && s.Adapts(other.GroupKind) == decide.CanSleep && s.Object(other) != nil {

@@ -113,6 +113,9 @@ func TestOwnersOfAPolicy(t *testing.T) {
 	for _, tc := range []struct{ reason, owner, namespace, want string }{
 		{"awake", fluxManifest(false, "web"), "", "is held while a target sleeps"},
 		{"held", with(fluxManifest(true, "web")), "", "is held"},
+		{"held for another policy too", strings.Replace(with(fluxManifest(true, "web")), `ClusterSchedule/nights\"`,
+			`ClusterSchedule/late\",\"also\":[\"ClusterSchedule/nights\"]`, 1), "", "is held"},
+		{"resumed since", with(fluxManifest(false, "web")), "", "was resumed by another writer and is not held"},
 		{"suspended", fluxManifest(true, "web"), "", "was suspended before"},
 		{"another namespace", fluxManifest(false, "web", "a"), "shop", "is in another namespace and is not held: a ClusterSchedule can hold it"},
 		{"others", fluxManifest(false, "web", "a", "gone"), "",
