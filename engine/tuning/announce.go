@@ -96,27 +96,27 @@ func (l *Actuator) reference(ref workload.Ref) *corev1.ObjectReference {
 	return related
 }
 
-// constrained describes how a PodDisruptionBudget, LimitRange or ResourceQuota holds up the requests of a target. since is the
-// time from which it does; zero: the target is not held. told reports whether an event was sent.
-type constrained struct {
+// constraint describes how a PodDisruptionBudget, LimitRange or ResourceQuota delays the requests of a target. since is the
+// time from which it does; zero: the target is not constrained. told reports whether an event was sent.
+type constraint struct {
 	since time.Time
 	told  bool
 }
 
-// constrainedLong is the time after which an event reports a held target. The drain of a node takes less.
+// constrainedLong is the time after which an event reports a constrained target. The drain of a node takes less.
 const constrainedLong = time.Hour
 
-// announceConstraint sends one event on a target that is held for long. why is empty if the target is not held.
+// announceConstraint sends one event on a target that is constrained for long. why is empty if the target is not constrained.
 func (l *Actuator) announceConstraint(ref workload.Ref, p *world.Policy, x *subject, why string) {
 	now := l.pods.Now()
 	switch {
 	case why == "":
-		x.constraint = constrained{}
+		x.constraint = constraint{}
 	case x.constraint.since.IsZero():
 		x.constraint.since = now
 	case !x.constraint.told && now.Sub(x.constraint.since) >= constrainedLong && l.opts.Events != nil:
 		x.constraint.told = true
-		l.opts.Events.Eventf(p.Object, l.reference(ref), corev1.EventTypeWarning, "Held", "Wait", "%s: %s, for an hour", ref, why)
+		l.opts.Events.Eventf(p.Object, l.reference(ref), corev1.EventTypeWarning, "Constrained", "Wait", "%s: %s, for an hour", ref, why)
 	}
 }
 

@@ -84,10 +84,9 @@ func TestAutoscalerAndTargetAreAnnouncedSeparately(t *testing.T) {
 	}
 }
 
-// TestTargetHeldByABudgetIsAnnouncedOnceAfterAnHour: a held target is announced after an hour, and again only if it
-// was released in
-// between.
-func TestTargetHeldByABudgetIsAnnouncedOnceAfterAnHour(t *testing.T) {
+// TestTargetConstrainedByABudgetIsAnnouncedOnceAfterAnHour: a constrained target is announced after an hour, and again only
+// if the budget allowed a disruption in between.
+func TestTargetConstrainedByABudgetIsAnnouncedOnceAfterAnHour(t *testing.T) {
 	events, clock := &heard{}, clocktesting.NewFakePassiveClock(noon)
 	l := &Actuator{opts: Options{Events: events}, world: world.New(selector.Scope{}), pods: clock}
 	ref := workload.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: "shop", Name: "web"}

@@ -69,7 +69,7 @@ type Rollouts interface {
 	Mark(ref workload.Ref, results []status.TargetResult)
 	// Waiting returns the reason why tuned values are not written to a target, or "".
 	Waiting(workload.Ref) string
-	// Held returns the PodDisruptionBudget, LimitRange or ResourceQuota that holds the target up, as the same text as
+	// Constraint returns the PodDisruptionBudget, LimitRange or ResourceQuota that the target waits for, as the same text as
 	// Waiting returns, or "".
 	Constraint(workload.Ref) string
 	// Counts returns three numbers of a policy's targets: targets that roll out tuned values, targets that wait for

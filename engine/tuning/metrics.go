@@ -13,7 +13,7 @@ import (
 
 // Metrics are the metrics of tuning.
 type Metrics struct {
-	// making is held while series are rebuilt.
+	// making is locked while series are rebuilt.
 	making                                                        sync.Mutex
 	request, bound, phase, loss, saved, rollouts, blind, readable *prometheus.GaugeVec
 	ready                                                         *prometheus.HistogramVec
@@ -42,8 +42,8 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 			target...),
 		rollouts: gauge("flyball_tuned_rollouts",
 			"Targets of a policy whose pods are restarted by changes of requests (running), that wait for others (waiting), that "+
-				"PodDisruptionBudgets, LimitRanges or ResourceQuotas keep from it (held), that take too long (late), and whose last roll-out was "+
-				"taken back (taken_back).",
+				"PodDisruptionBudgets, LimitRanges or ResourceQuotas keep from it (constrained), that take too long (late), and whose "+
+				"last roll-out was taken back (taken_back).",
 			"policy_kind", "policy", "state"),
 		ready: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "flyball_tuned_ready_seconds",
 			Help:    "Time from the creation of a pod of a tuned target until it was ready.",
@@ -100,10 +100,10 @@ func (m *Metrics) publish(b *book, subjects map[workload.Ref]*subject, rollouts 
 			m.ready.DeleteLabelValues(id.Kind, id.Label())
 		}
 	}
-	held, back := map[workload.Policy]int{}, map[workload.Policy]int{}
+	constrained, back := map[workload.Policy]int{}, map[workload.Policy]int{}
 	for _, x := range subjects {
 		if !x.constraint.since.IsZero() {
-			held[x.policy]++
+			constrained[x.policy]++
 		}
 		if x.found.Report.TakenBack != nil {
 			back[x.policy]++
@@ -111,7 +111,8 @@ func (m *Metrics) publish(b *book, subjects map[workload.Ref]*subject, rollouts 
 	}
 	for id, s := range b.sums {
 		running, waiting, late := rollouts(id)
-		for state, n := range map[string]int{"running": running, "waiting": waiting, "held": held[id], "late": late, "taken_back": back[id]} {
+		for state, n := range map[string]int{"running": running, "waiting": waiting, "constrained": constrained[id], "late": late,
+			"taken_back": back[id]} {
 			m.rollouts.WithLabelValues(id.Kind, id.Label(), state).Set(float64(n))
 		}
 		for name, n := range s.Phases {

@@ -53,7 +53,7 @@ func TestSeriesGoWithTheirPolicies(t *testing.T) {
 	m.started(id, []time.Duration{3 * time.Second, 20 * time.Second})
 	check := func(rollouts, starts map[string]float64) {
 		t.Helper()
-		subjects := map[workload.Ref]*subject{{Name: "web"}: {policy: id, constraint: constrained{since: noon}}, {Name: "api"}: {policy: id},
+		subjects := map[workload.Ref]*subject{{Name: "web"}: {policy: id, constraint: constraint{since: noon}}, {Name: "api"}: {policy: id},
 			{Name: "back"}: {policy: id, found: policy.Found{Report: v1alpha1.RecommendationStatus{TakenBack: &v1alpha1.TakenBack{}}}}}
 		m.publish(b, subjects, func(workload.Policy) (running, waiting, late int) { return 1, 2, 0 })
 		if diff := cmp.Diff(rollouts, seriesOf(t, registry, "flyball_tuned_rollouts", "state")); diff != "" {
@@ -63,7 +63,7 @@ func TestSeriesGoWithTheirPolicies(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	check(map[string]float64{"running": 1, "waiting": 2, "held": 1, "late": 0, "taken_back": 1}, map[string]float64{"Tortoise": 2})
+	check(map[string]float64{"running": 1, "waiting": 2, "constrained": 1, "late": 0, "taken_back": 1}, map[string]float64{"Tortoise": 2})
 	delete(b.sums, id)
 	check(map[string]float64{}, map[string]float64{})
 }

@@ -57,7 +57,7 @@ type subject struct {
 	stuck    string
 	reported
 	announced  announced
-	constraint constrained
+	constraint constraint
 }
 
 const (

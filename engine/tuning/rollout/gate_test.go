@@ -146,7 +146,7 @@ func (budgets) Forget(workload.Ref)             {}
 
 // While a target waits for a budget, other targets restart pods, one at a time. A policy that no longer acts restores
 // without asking for budgets.
-func TestTargetsWaitingForABudgetHoldNoRolloutPlace(t *testing.T) {
+func TestTargetsWaitingForABudgetTakeNoRolloutPlace(t *testing.T) {
 	s := newScene(t)
 	s.tune(t)
 	r := s.Gate
@@ -178,7 +178,7 @@ func TestTargetsWaitingForABudgetHoldNoRolloutPlace(t *testing.T) {
 	s.clock.Step(Longest)
 	r.NoteRestart(named("c"), false)
 	if _, late := r.Late(named("c")); !late || r.TakeRestart(t.Context(), named("b"), tuned, Need{}) != "" {
-		t.Error("restarts that hang hold the others up")
+		t.Error("restarts that hang delay the others")
 	}
 	off := &v1alpha1.Tortoise{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "off", Generation: 1,
 		Finalizers: []string{v1alpha1.FinalizerRestore}}}

@@ -177,6 +177,6 @@ func TestRestartsInPlaceTakeTurns(t *testing.T) {
 	r.Record(inPlace("b"), "", no, now.Add(rollout.Longest))
 	r.called(t, "c")
 	if by, late := r.Late(named("b")); !late || by != rolling || !take(rollOut("c")) {
-		t.Error("restarts that hang hold the others up")
+		t.Error("restarts that hang delay the others")
 	}
 }

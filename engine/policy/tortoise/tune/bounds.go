@@ -40,9 +40,9 @@ func (t *Tuner) minimum(spec Spec, o Observed, request int64, enough int, may Ma
 	case t.State.Phase == Emergency:
 		could := t.hours(spec, o.Now).most(o.Now)
 		needed = max(needed, Replicas(max(could, t.Usage.Demand(spec.Scaled).Latest()), request, spec.Profile, spec.Bounds))
-		held := max(needed, current, min(o.Replicas, most))
-		t.say("min", "%d: it never falls in an emergency, and demand has been %.0fm at this time of a day", held, could)
-		return held
+		kept := max(needed, current, min(o.Replicas, most))
+		t.say("min", "%d: it never falls in an emergency, and demand has been %.0fm at this time of a day", kept, could)
+		return kept
 	case needed < current && !may.Lower:
 		t.say("min", "%d: it does not fall until all has been well for half an hour", current)
 		return current

@@ -8,8 +8,8 @@ import (
 const (
 	// replayed is the longest replayed part of the demand.
 	replayed = 7 * 24 * time.Hour
-	// held is the largest number of minutes for which the last demand is used in a gap.
-	held = 10
+	// bridged is the largest number of minutes for which the last demand is used in a gap.
+	bridged = 10
 	// daysBefore is the number of earlier days from which the usual peak of an hour is computed. A day that is n days ago
 	// has the weight fade to the power of n. The same day of the last week has the additional weight sameDay.
 	daysBefore    = 7
@@ -30,14 +30,14 @@ func HourOf(at time.Time, zone *time.Location) time.Time {
 }
 
 // loadOf returns the demand of a series between two instants. In a gap, the last demand before the gap is used for at most
-// held minutes.
+// bridged minutes.
 func loadOf(s *Series, from, to time.Time) Load {
 	l := Load{First: minuteOf(from), Demand: make([]float32, max(minuteOf(to)-minuteOf(from), 0))}
-	last, age := float32(-1), held
+	last, age := float32(-1), bridged
 	for i := range l.Demand {
 		if p := s.At(l.First + int64(i)); p.Known {
 			last, age = float32(p.Mean), 0
-		} else if age++; age > held {
+		} else if age++; age > bridged {
 			last = -1
 		}
 		l.Demand[i] = last

@@ -248,7 +248,7 @@ func TestRequestsChangeWithCooldowns(t *testing.T) {
 func TestFallsWaitUntilPodsHaveThem(t *testing.T) {
 	s := newScene()
 	s.run(24*time.Hour + 30*time.Minute) // requests are still falling step by step
-	held, let := s.now, s.now.Add(30*time.Hour)
+	stuck, let := s.now, s.now.Add(30*time.Hour)
 	s.stays = func(at time.Time) bool { return !at.After(let) }
 	pods, falls, said := s.pods, map[string]int{}, false
 	for s.now.Before(let) {
@@ -265,7 +265,7 @@ func TestFallsWaitUntilPodsHaveThem(t *testing.T) {
 		for _, r := range s.last.Reasons {
 			said = said || r.Of == "request" && strings.HasSuffix(r.Text, "; it does not fall while a pod requests more than is set")
 		}
-		if s.now.Sub(held) > 2*time.Hour && !s.last.Next.IsZero() {
+		if s.now.Sub(stuck) > 2*time.Hour && !s.last.Next.IsZero() {
 			t.Fatalf("%s: the next step is announced for %s", s.now, s.last.Next)
 		}
 	}
@@ -363,13 +363,13 @@ func TestBoundsAreAlwaysValid(t *testing.T) {
 // TestDemandIsLearntNotReplicas checks that a high minimum set by the owner does not change the learnt demand (fault
 // 11).
 func TestDemandIsLearntNotReplicas(t *testing.T) {
-	free, held := newScene(), newScene()
+	free, raised := newScene(), newScene()
 	for range 3 * 24 * 60 {
 		free.minute()
-		held.setting.Min = 40
-		held.minute()
+		raised.setting.Min = 40
+		raised.minute()
 	}
-	if a, b := free.last.Upper, held.last.Upper; math.Abs(a/b-1) > 0.1 {
+	if a, b := free.last.Upper, raised.last.Upper; math.Abs(a/b-1) > 0.1 {
 		t.Errorf("demand is at most %.0fm, and %.0fm where forty pods serve it", a, b)
 	}
 }
