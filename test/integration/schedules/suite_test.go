@@ -1,5 +1,5 @@
 // Package schedules tests the real manager against a real Kubernetes API server, with a clock that the tests move: what a
-// schedule selects, does and says at night and by day.
+// schedule selects, does and says at night and by day, and how Flyball and other writers of the same objects live together.
 package schedules
 
 import (
@@ -16,4 +16,4 @@ func TestSchedules(t *testing.T) { suite.Run(t, "Schedules") }
 var _ = BeforeSuite(scene.Up)
 
 // The effects of the specs' schedules are explained too.
-var _ = suite.Witness(600, 80)
+var _ = suite.Witness(650, 98)

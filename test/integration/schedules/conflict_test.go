@@ -1,4 +1,4 @@
-package owners
+package schedules
 
 import (
 	. "github.com/onsi/ginkgo/v2"
