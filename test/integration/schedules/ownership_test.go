@@ -158,6 +158,7 @@ var _ = Describe("Server-side apply by the owner", func() {
 		By("at night, with force: it stays until the next transition, and then it is the owner's")
 		clock.SetTime(dusk(1))
 		Eventually(web.count).Should(Equal(atNight))
+		suite.Settled() // until a count behind /scale is confirmed by a further write, another count is overwritten
 		Expect(web.apply(helm, 2, client.ForceOwnership)).To(Succeed())
 		suite.Still(web.count).Should(BeEquivalentTo(2))
 		clock.SetTime(dawn(1))
