@@ -1,5 +1,5 @@
 // Package cli runs kubectl flyball against a real Kubernetes API server with the real manager, as users with different
-// rights.
+// rights, and migrates from other tools to Flyball.
 package cli
 
 import (

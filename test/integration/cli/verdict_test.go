@@ -28,7 +28,8 @@ const freezes = `
 apiVersion: flyball.dev/v1alpha1
 kind: ChangeFreeze
 metadata: {name: sale, namespace: %[1]s}
-spec: {target: {selector: {matchLabels: {frozen: "yes"}}}, deny: [RollOut, Delete], startTime: "2026-03-02T12:00:00Z", endTime: "2026-03-04T12:00:00Z", message: {reason: sale}}
+spec: {target: {selector: {matchLabels: {frozen: "yes"}}}, deny: [RollOut, Delete],
+  startTime: "2026-03-02T12:00:00Z", endTime: "2026-03-04T12:00:00Z", message: {reason: sale}}
 ---
 apiVersion: flyball.dev/v1alpha1
 kind: ChangeFreeze
@@ -48,12 +49,14 @@ spec: {target: {kinds: [{group: apps, kind: Deployment}], names: [frozen]}, deny
 apiVersion: flyball.dev/v1alpha1
 kind: FreezeException
 metadata: {name: hotfix, namespace: %[1]s}
-spec: {target: {}, allow: [RollOut], activeFrom: "2026-03-02T13:00:00Z", activeTo: "2026-03-02T15:00:00Z", reason: fix, constraints: {allowedUsers: [alice]}}
+spec: {target: {}, allow: [RollOut], activeFrom: "2026-03-02T13:00:00Z", activeTo: "2026-03-02T15:00:00Z", reason: fix,
+  constraints: {allowedUsers: [alice]}}
 ---
 apiVersion: flyball.dev/v1alpha1
 kind: FreezeException
 metadata: {name: oncall, namespace: %[1]s}
-spec: {target: {kinds: [{group: apps, kind: StatefulSet}]}, allow: [Create, Delete, RollOut, Scale], activeFrom: "2026-03-03T02:00:00Z", activeTo: "2026-03-03T03:00:00Z", reason: repair, constraints: {allowedGroups: [oncall]}}
+spec: {target: {kinds: [{group: apps, kind: StatefulSet}]}, allow: [Create, Delete, RollOut, Scale], activeFrom: "2026-03-03T02:00:00Z",
+  activeTo: "2026-03-03T03:00:00Z", reason: repair, constraints: {allowedGroups: [oncall]}}
 `
 
 // kindsOfTable are kinds with a manifest of an object, and with edits as manifests for kubectl apply.
@@ -62,13 +65,15 @@ var kindsOfTable = []struct {
 	edits                        map[string]string
 }{
 	{"deployments", "apps/v1", "Deployment",
-		`{replicas: 1, selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: "a:1"}]}}}`,
+		`{replicas: 1, selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, ` +
+			`image: "a:1"}]}}}`,
 		map[string]string{
 			"rollout": `{template: {spec: {containers: [{name: a, image: "a:2"}]}}}`, "scale": `{replicas: 2}`, "same": `{replicas: 1}`,
 			"both": `{replicas: 2, template: {spec: {containers: [{name: a, image: "a:2"}]}}}`,
 		}},
 	{"statefulsets", "apps/v1", "StatefulSet",
-		`{replicas: 1, serviceName: a, selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: "a:1"}]}}}`,
+		`{replicas: 1, serviceName: a, selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, ` +
+			`spec: {containers: [{name: a, image: "a:1"}]}}}`,
 		map[string]string{"rollout": `{template: {spec: {containers: [{name: a, image: "a:2"}]}}}`, "scale": `{replicas: 2}`,
 			"same": `{replicas: 1}`}},
 	{"cronjobs", "batch/v1", "CronJob",
@@ -184,7 +189,7 @@ func agree(verdict error, got outcome, format string, args ...any) int {
 }
 
 // readiness returns a function that reads the status of a policy's condition Ready. It is empty until the manager has
-// processed the policy.
+// decided all targets of the policy.
 func readiness(kind, ns, name string) func(Gomega) string {
 	return func(g Gomega) string {
 		obj := object("flyball.dev/v1alpha1", kind, ns, name)
@@ -194,7 +199,7 @@ func readiness(kind, ns, name string) func(Gomega) string {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(found, &status)).To(Succeed())
 		ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
-		if ready == nil || ready.ObservedGeneration != obj.GetGeneration() {
+		if ready == nil || ready.ObservedGeneration != obj.GetGeneration() || ready.Reason == "Progressing" {
 			return ""
 		}
 		return string(ready.Status)

@@ -1,4 +1,4 @@
-package migration
+package cli
 
 import (
 	"os"
@@ -14,7 +14,8 @@ import (
 	"flyball.dev/flyball/test/integration/suite"
 )
 
-var _ = Describe("The printed output", func() {
+// printedOutput has the specs of the manifests that migrate prints.
+func printedOutput() {
 	It("is accepted by the API server, its CEL rules and the webhook: every golden file", func() {
 		ns := suite.Namespace(ctx, env)
 		files, err := filepath.Glob(filepath.Join(env.Root, "cmd/kubectl-flyball/migrate/convert/testdata/*/*.txt"))
@@ -39,4 +40,4 @@ var _ = Describe("The printed output", func() {
 		}
 		Expect(accepted).To(BeNumerically(">", 50))
 	})
-})
+}

@@ -1,4 +1,4 @@
-package migration
+package cli
 
 import (
 	"encoding/base64"
@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"flyball.dev/flyball/crds/v1alpha1"
-	"flyball.dev/flyball/engine/policy"
 	"flyball.dev/flyball/engine/policy/kinds"
 	"flyball.dev/flyball/test/harness"
 	"flyball.dev/flyball/test/integration/suite"
@@ -52,16 +51,20 @@ func cronJob(name string, suspend string) string {
 		`jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}}}`, name, suspend)
 }
 
-const statefulSet = `{apiVersion: apps/v1, kind: StatefulSet, metadata: {namespace: %[1]s, name: queue}, spec: {replicas: 2, serviceName: queue, ` +
-	`selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: a}]}}}}`
+const statefulSet = `{apiVersion: apps/v1, kind: StatefulSet, metadata: {namespace: %[1]s, name: queue}, ` +
+	`spec: {replicas: 2, serviceName: queue, selector: {matchLabels: {app: a}}, ` +
+	`template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: a}]}}}}`
 
 func fromLightsOut() coming {
 	return coming{
-		tool:    "lightsout",
-		objects: `{apiVersion: lightsout.techsupport.mk/v1alpha1, kind: LightsOutSchedule, metadata: {name: "%[1]s"}, spec: {upscale: "0 8 * * *", downscale: "0 20 * * *", namespaces: ["%[1]s"]}}`,
+		tool: "lightsout",
+		objects: `{apiVersion: lightsout.techsupport.mk/v1alpha1, kind: LightsOutSchedule, metadata: {name: "%[1]s"}, ` +
+			`spec: {upscale: "0 8 * * *", downscale: "0 20 * * *", namespaces: ["%[1]s"]}}`,
 		sleepers: []sleeper{
 			{deployment("web", "owner: team-a", 3),
-				`{"metadata":{"labels":{"lightsout.techsupport.mk/managed-by":"dev"},"annotations":{"lightsout.techsupport.mk/original-replicas":"3","lightsout.techsupport.mk/managed-by":"dev"}},"spec":{"replicas":0}}`},
+				`{"metadata":{"labels":{"lightsout.techsupport.mk/managed-by":"dev"},` +
+					`"annotations":{"lightsout.techsupport.mk/original-replicas":"3","lightsout.techsupport.mk/managed-by":"dev"}},` +
+					`"spec":{"replicas":0}}`},
 			{statefulSet, `{"metadata":{"annotations":{"lightsout.techsupport.mk/original-replicas":"2"}},"spec":{"replicas":0}}`},
 			{cronJob("report", ", suspend: false"),
 				`{"metadata":{"annotations":{"lightsout.techsupport.mk/original-suspend":"lightsout"}},"spec":{"suspend":true}}`},
@@ -77,8 +80,10 @@ func fromDownscaler() coming {
 	}
 	return coming{
 		tool: "kube-downscaler",
-		objects: `{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: "%[1]s", name: downscaler, annotations: {downscaler/exclude: "false"}}, spec: {replicas: 1, selector: {matchLabels: {app: a}}, ` +
-			`template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: kubedownscaler, args: ["--include-resources=deployments,statefulsets,daemonsets,cronjobs,horizontalpodautoscalers,scaledobjects", ` +
+		objects: `{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: "%[1]s", name: downscaler, ` +
+			`annotations: {downscaler/exclude: "false"}}, spec: {replicas: 1, selector: {matchLabels: {app: a}}, ` +
+			`template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: kubedownscaler, ` +
+			`args: ["--include-resources=deployments,statefulsets,daemonsets,cronjobs,horizontalpodautoscalers,scaledobjects", ` +
 			`"--default-uptime=Mon-Sun 08:00-20:00 UTC", "--namespace=%[1]s", "--downtime-replicas=1"]}]}}}}`,
 		sleepers: []sleeper{
 			{deployment("web", "", 3), `{` + original("3") + `,"spec":{"replicas":1}}`},
@@ -87,9 +92,11 @@ func fromDownscaler() coming {
 			{daemonSet("agent-py", ", nodeSelector: {disk: ssd}"), `{` + original("1") +
 				`,"spec":{"template":{"spec":{"nodeSelector":{"kube-downscaler-non-existent":"true"}}}}}`},
 			{cronJob("report", ", suspend: false"), `{` + original("false") + `,"spec":{"suspend":true}}`},
-			{`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: %[1]s, name: other}, spec: {minReplicas: 4, maxReplicas: 9, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: elsewhere}}}`,
+			{`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: %[1]s, name: other}, ` +
+				`spec: {minReplicas: 4, maxReplicas: 9, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: elsewhere}}}`,
 				`{` + original("4") + `,"spec":{"minReplicas":1}}`},
-			{`{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {namespace: %[1]s, name: events, labels: {a: b}}, spec: {scaleTargetRef: {name: elsewhere-too}, triggers: []}}`,
+			{`{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {namespace: %[1]s, name: events, labels: {a: b}}, ` +
+				`spec: {scaleTargetRef: {name: elsewhere-too}, triggers: []}}`,
 				`{"metadata":{"annotations":{"downscaler/original-replicas":"-1","autoscaling.keda.sh/paused-replicas":"1"}}}`},
 		},
 		awake: noon.Add(45 * time.Hour),
@@ -99,8 +106,9 @@ func fromDownscaler() coming {
 func fromKubeGreen() coming {
 	encoded := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 	return coming{
-		tool:    "kube-green",
-		objects: `{apiVersion: kube-green.com/v1alpha1, kind: SleepInfo, metadata: {namespace: "%[1]s", name: nights}, spec: {weekdays: "*", sleepAt: "20:00", wakeUpAt: "08:00", suspendCronJobs: true}}`,
+		tool: "kube-green",
+		objects: `{apiVersion: kube-green.com/v1alpha1, kind: SleepInfo, metadata: {namespace: "%[1]s", name: nights}, ` +
+			`spec: {weekdays: "*", sleepAt: "20:00", wakeUpAt: "08:00", suspendCronJobs: true}}`,
 		sleepers: []sleeper{
 			{deployment("web", "", 3), `{"spec":{"replicas":0}}`},
 			{statefulSet, `{"spec":{"replicas":0}}`},
@@ -110,7 +118,8 @@ func fromKubeGreen() coming {
 		after: `{apiVersion: v1, kind: Secret, metadata: {namespace: "%[1]s", name: sleepinfo-nights}, data: {operation-type: ` +
 			encoded("SLEEP") + `, original-resource-info: ` +
 			encoded(
-				`{"Deployment.apps":{"web":"{\"spec\":{\"replicas\":3}}"},"StatefulSet.apps":{"queue":"{\"spec\":{\"replicas\":2}}"},"CronJob.batch":{"report":"{\"spec\":{\"suspend\":false}}"}}`) + `}}`,
+				`{"Deployment.apps":{"web":"{\"spec\":{\"replicas\":3}}"},"StatefulSet.apps":{"queue":"{\"spec\":{\"replicas\":2}}"},`+
+					`"CronJob.batch":{"report":"{\"spec\":{\"suspend\":false}}"}}`) + `}}`,
 		awake: noon.Add(45 * time.Hour),
 	}
 }
@@ -119,15 +128,21 @@ func fromKubeFreeze() coming {
 	const marks = `"freeze-operator.io/managed":"true","freeze-operator.io/managed-by-policy":"may"`
 	return coming{
 		tool: "kube-freeze",
-		objects: `{apiVersion: freeze-operator.io/v1alpha1, kind: ChangeFreeze, metadata: {name: "%[1]s"}, spec: {startTime: "2026-03-02T13:00:00Z", endTime: "2026-03-04T08:00:00Z", ` +
-			`target: {kinds: [CronJob], namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "%[1]s"}}}, rules: {deny: [DELETE]}, behavior: {suspendCronJobs: true, gitops: {enabled: true, providers: [argocd, flux], ` +
-			`argocd: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "%[1]s"}}}, flux: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "%[1]s"}}}}}}}`,
+		objects: `{apiVersion: freeze-operator.io/v1alpha1, kind: ChangeFreeze, metadata: {name: "%[1]s"}, ` +
+			`spec: {startTime: "2026-03-02T13:00:00Z", endTime: "2026-03-04T08:00:00Z", ` +
+			`target: {kinds: [CronJob], namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "%[1]s"}}}, ` +
+			`rules: {deny: [DELETE]}, behavior: {suspendCronJobs: true, gitops: {enabled: true, providers: [argocd, flux], ` +
+			`argocd: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "%[1]s"}}}, ` +
+			`flux: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "%[1]s"}}}}}}}`,
 		sleepers: []sleeper{
 			{cronJob("report", ", suspend: false"),
-				`{"metadata":{"annotations":{"freeze-operator.io/original-suspend":"false","freeze-operator.io/managed-by":"may"}},"spec":{"suspend":true}}`},
-			{`{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {namespace: %[1]s, name: apps, labels: {a: b}}, spec: {interval: 5m, suspend: false}}`,
+				`{"metadata":{"annotations":{"freeze-operator.io/original-suspend":"false","freeze-operator.io/managed-by":"may"}},` +
+					`"spec":{"suspend":true}}`},
+			{`{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {namespace: %[1]s, name: apps, ` +
+				`labels: {a: b}}, spec: {interval: 5m, suspend: false}}`,
 				`{"metadata":{"annotations":{"freeze-operator.io/original-suspend":"false",` + marks + `}},"spec":{"suspend":true}}`},
-			{`{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {namespace: %[1]s, name: web, labels: {a: b}}, spec: {project: default, syncPolicy: {automated: {prune: true, selfHeal: true}, syncOptions: [Validate=true]}}}`,
+			{`{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {namespace: %[1]s, name: web, labels: {a: b}}, ` +
+				`spec: {project: default, syncPolicy: {automated: {prune: true, selfHeal: true}, syncOptions: [Validate=true]}}}`,
 				`{"metadata":{"annotations":{"freeze-operator.io/original-autosync":"{\"prune\":true,\"selfHeal\":true}",` + marks +
 					`}},"spec":{"syncPolicy":{"automated":null}}}`},
 		},
@@ -135,7 +150,8 @@ func fromKubeFreeze() coming {
 	}
 }
 
-var _ = Describe("Workloads that another tool has put to sleep", func() {
+// sleepersOfTools has the specs of workloads that tools have put to sleep.
+func sleepersOfTools() {
 	var ns string
 	BeforeEach(func() { ns = suite.Namespace(ctx, env) })
 
@@ -149,7 +165,9 @@ var _ = Describe("Workloads that another tool has put to sleep", func() {
 				Expect(env.Client.Delete(ctx, objs[0])).To(Succeed())
 			})
 			owned := fallAsleep(c, ns)
-			apply(c.after, ns)
+			if c.after != "" {
+				apply(c.after, ns)
+			}
 			clock.SetTime(night)
 
 			comeOver(c.tool, ns)
@@ -177,7 +195,7 @@ var _ = Describe("Workloads that another tool has put to sleep", func() {
 			}
 		})
 	}
-})
+}
 
 // fallAsleep creates the workloads of a tool as their owners would, and puts them to sleep as the tool would. It
 // returns the workloads as they were before.
@@ -211,25 +229,7 @@ func comeOver(tool, ns string) {
 		p.SetNamespace(obj.GetNamespace())
 		p.SetName(obj.GetName())
 		DeferCleanup(func() { suite.Remove(ctx, env, p) })
-		Eventually(func() string { return readiness(obj) }).Should(Equal("True"), "%s %s", obj.GetKind(), obj.GetName())
-	}
-}
-
-// readiness returns the status of the condition Ready. It is empty as long as the manager has not decided all targets.
-func readiness(obj *unstructured.Unstructured) string {
-	conditions, _, _ := unstructured.NestedSlice(current(obj).Object, "status", "conditions")
-	for _, c := range conditions {
-		if m := c.(map[string]any); m["type"] == v1alpha1.ConditionReady && m["reason"] != "Progressing" {
-			return m["status"].(string)
-		}
-	}
-	return ""
-}
-
-func apply(format, ns string) {
-	GinkgoHelper()
-	if format != "" {
-		Expect(env.Apply(ctx, fmt.Appendf(nil, format, ns))).To(Succeed())
+		Eventually(readiness(obj.GetKind(), obj.GetNamespace(), obj.GetName())).Should(Equal("True"), "%s %s", obj.GetKind(), obj.GetName())
 	}
 }
 
@@ -299,8 +299,10 @@ func plain(obj *unstructured.Unstructured) map[string]any {
 	return obj.Object
 }
 
-var _ = Describe("A take-over", func() {
-	const policies = `{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {namespace: %[1]s, name: nights}, spec: {upscale: "0 8 * * *", downscale: "0 20 * * *"}}`
+// takeOver has the specs of the limits of a take-over.
+func takeOver() {
+	const policies = `{apiVersion: flyball.dev/v1alpha1, kind: Schedule, metadata: {namespace: %[1]s, name: nights}, ` +
+		`spec: {upscale: "0 8 * * *", downscale: "0 20 * * *"}}`
 	var ns string
 	var owned []*unstructured.Unstructured
 	BeforeEach(func() {
@@ -310,13 +312,6 @@ var _ = Describe("A take-over", func() {
 			ns)
 		clock.SetTime(night)
 	})
-	nights := func() policy.Object {
-		kind, _ := kinds.Find("Schedule")
-		p := kind.New()
-		p.SetNamespace(ns)
-		p.SetName("nights")
-		return p
-	}
 
 	It("leaves objects alone that no policy of the cluster puts to sleep", func() {
 		before := versions(owned)
@@ -342,15 +337,15 @@ var _ = Describe("A take-over", func() {
 
 	It("names the missing rights, to read and to write, and writes nothing", func() {
 		apply(policies, ns)
-		DeferCleanup(func() { suite.Remove(ctx, env, nights()) })
-		Eventually(func() string { return readiness(scheduleIn(ns)) }).Should(Equal("True"))
+		DeferCleanup(removeNights, ns)
+		Eventually(readiness("Schedule", ns, "nights")).Should(Equal("True"))
 		before := versions(owned)
-		got := migrate("viewer", "lightsout", "-n", ns, "--take-over", "--apply")
+		got := migrate("reader", "lightsout", "-n", ns, "--take-over", "--apply")
 		Expect(got.Code).To(Equal(1), got.Out)
 		Expect(got.ErrOut).To(And(ContainSubstring("patch deployments.apps in namespace "+ns),
 			ContainSubstring(`{apiGroups: ["apps"], resources: [deployments], verbs: [patch]}`)))
 		Expect(got.Out).To(BeEmpty())
-		Expect(migrate("viewer", "lightsout", "-n", ns, "--take-over").Code).To(Equal(0))
+		Expect(migrate("reader", "lightsout", "-n", ns, "--take-over").Code).To(Equal(0))
 		got = migrate("nobody", "lightsout", "-n", ns)
 		Expect(got.Code).To(Equal(1))
 		Expect(got.ErrOut).To(ContainSubstring("list lightsoutschedules.lightsout.techsupport.mk in all namespaces"))
@@ -362,8 +357,8 @@ var _ = Describe("A take-over", func() {
 
 	It("is refused if the object has changed since it was read", func() {
 		apply(policies, ns)
-		DeferCleanup(func() { suite.Remove(ctx, env, nights()) })
-		Eventually(func() string { return readiness(scheduleIn(ns)) }).Should(Equal("True"))
+		DeferCleanup(removeNights, ns)
+		Eventually(readiness("Schedule", ns, "nights")).Should(Equal("True"))
 		got := migrate("", "lightsout", "-n", ns, "--take-over", "-o", "json")
 		Expect(got.Code).To(Equal(0), got.ErrOut)
 		var found struct {
@@ -379,14 +374,15 @@ var _ = Describe("A take-over", func() {
 
 	It("is refused by a freeze in force, until an exception lets it through", func() {
 		apply(policies, ns)
-		DeferCleanup(func() { suite.Remove(ctx, env, nights()) })
+		DeferCleanup(removeNights, ns)
 		apply(
-			`{apiVersion: flyball.dev/v1alpha1, kind: ChangeFreeze, metadata: {namespace: %[1]s, name: sale}, spec: {target: {}, startTime: "2026-03-02T00:00:00Z", endTime: "2026-03-04T00:00:00Z"}}`, ns)
+			`{apiVersion: flyball.dev/v1alpha1, kind: ChangeFreeze, metadata: {namespace: %[1]s, name: sale}, spec: {target: {}, `+
+				`startTime: "2026-03-02T00:00:00Z", endTime: "2026-03-04T00:00:00Z"}}`, ns)
 		DeferCleanup(func() {
 			Expect(env.Client.DeleteAllOf(ctx, &v1alpha1.FreezeException{}, client.InNamespace(ns))).To(Succeed())
 			Expect(env.Client.DeleteAllOf(ctx, &v1alpha1.ChangeFreeze{}, client.InNamespace(ns))).To(Succeed())
 		})
-		Eventually(func() string { return readiness(scheduleIn(ns)) }).Should(Equal("True"))
+		Eventually(readiness("Schedule", ns, "nights")).Should(Equal("True"))
 		Eventually(func() error {
 			return client.NewDryRunClient(env.Client).Delete(ctx,
 				owned[0].DeepCopy())
@@ -395,17 +391,9 @@ var _ = Describe("A take-over", func() {
 		Expect(got.Code).To(Equal(2), got.Out)
 		Expect(got.Out).To(And(ContainSubstring("not written: "), ContainSubstring("ChangeFreeze/"+ns+"/sale denies")))
 		apply(
-			`{apiVersion: flyball.dev/v1alpha1, kind: FreezeException, metadata: {namespace: %[1]s, name: migration}, spec: {target: {}, allow: [RollOut, Scale], activeFrom: "2026-03-02T00:00:00Z", activeTo: "2026-03-04T00:00:00Z", reason: migration}}`, ns)
+			`{apiVersion: flyball.dev/v1alpha1, kind: FreezeException, metadata: {namespace: %[1]s, name: migration}, spec: {target: {}, `+
+				`allow: [RollOut, Scale], activeFrom: "2026-03-02T00:00:00Z", activeTo: "2026-03-04T00:00:00Z", reason: migration}}`, ns)
 		Eventually(func() int { return migrate("deployer", "lightsout", "-n", ns, "--take-over", "--apply").Code }).Should(Equal(0))
 		Expect(current(owned[0]).GetAnnotations()).To(HaveKey(v1alpha1.AnnotationLedger))
 	})
-})
-
-func scheduleIn(ns string) *unstructured.Unstructured {
-	obj := &unstructured.Unstructured{}
-	obj.SetAPIVersion(v1alpha1.GroupVersion.String())
-	obj.SetKind("Schedule")
-	obj.SetNamespace(ns)
-	obj.SetName("nights")
-	return obj
 }

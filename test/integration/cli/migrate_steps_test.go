@@ -1,4 +1,4 @@
-package migration
+package cli
 
 import (
 	"encoding/json"
@@ -36,8 +36,8 @@ spec:
       containers:
       - name: a
         image: kubedownscaler
-        args: ["--include-resources=deployments,statefulsets,daemonsets,cronjobs,poddisruptionbudgets", "--default-uptime=Mon-Sun 08:00-20:00 UTC",
-          "--namespace=%[1]s,%[2]s", "--exclude-deployments=^pay"]
+        args: ["--include-resources=deployments,statefulsets,daemonsets,cronjobs,poddisruptionbudgets",
+          "--default-uptime=Mon-Sun 08:00-20:00 UTC", "--namespace=%[1]s,%[2]s", "--exclude-deployments=^pay"]
 ---
 apiVersion: v1
 kind: Namespace
@@ -85,7 +85,8 @@ func inhabitants() map[string]inhabitant {
 	}
 }
 
-var _ = Describe("The printed steps for a live kube-downscaler", func() {
+// printedSteps has the specs of the steps that migrate prints.
+func printedSteps() {
 	It("put nothing to sleep and wake nothing, and the next morning is as without them", func() {
 		ns := suite.Namespace(ctx, env)
 		alone := ns + "-alone"
@@ -160,7 +161,7 @@ var _ = Describe("The printed steps for a live kube-downscaler", func() {
 		}
 		Eventually(func() map[string]string { return specs(objects) }).Should(Equal(before))
 	})
-})
+}
 
 // specs are the specs of objects as they are now.
 func specs(objects map[string]*unstructured.Unstructured) map[string]string {
