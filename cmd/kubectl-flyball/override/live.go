@@ -92,12 +92,12 @@ func (e *Effect) Await(ctx context.Context, client dynamic.Interface, w *source.
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	all := e.toAwait(w, places)
 	for _, p := range all {
 		for {
-			ok, why := e.isReady(ctx, client, memory, p)
+			ok, why := e.isReady(waiting, client, memory, p)
 			if ok {
 				e.Ready = append(e.Ready, p.String())
 				ready(p.String())
@@ -105,7 +105,10 @@ func (e *Effect) Await(ctx context.Context, client dynamic.Interface, w *source.
 			}
 			doing(fmt.Sprintf("%d of %d ready, waiting for %s: %s", len(e.Ready), len(all), p, why))
 			select {
-			case <-ctx.Done():
+			case <-waiting.Done():
+				if ctx.Err() != nil {
+					return fmt.Errorf("%s stays awake, but the wait for it has ended: %w (%d of %d ready)", p, context.Cause(ctx), len(e.Ready), len(all))
+				}
 				return fmt.Errorf("%s is kept awake but not ready after %s: %s (%d of %d ready)", p, timeout, why, len(e.Ready), len(all))
 			case <-time.After(lookAgain):
 			}

@@ -1,12 +1,20 @@
 package cli
 
 import (
+	"context"
+	"errors"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"flyball.dev/flyball/cmd/kubectl-flyball/cli"
+	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/test/integration/suite"
 )
@@ -88,13 +96,45 @@ var _ = Describe("Verbs that write", func() {
 		}
 	})
 
+	It("show a person how far the wait is, and end it once every object is ready, or at an interrupt", func() {
+		begin := func() (out, progress *gbytes.Buffer, code chan int, interrupt context.CancelCauseFunc) {
+			out, progress, code = gbytes.NewBuffer(), gbytes.NewBuffer(), make(chan int, 1)
+			waiting, interrupt := context.WithCancelCause(ctx)
+			args := []string{"wake", "namespace/" + ns, "-n", ns, "--for", "1h", "--wait", "--kubeconfig=" + env.Cluster.Kubeconfig,
+				"--cache-dir=" + GinkgoT().TempDir()}
+			go func() {
+				code <- cli.Run(waiting, args, factory.Env{Now: clock.Now, Interactive: true,
+					IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: progress}})
+			}()
+			Eventually(progress).Should(gbytes.Say("[01] of 2 ready, waiting for deployment/web: "))
+			return out, progress, code, interrupt
+		}
+		_, progress, code, interrupt := begin()
+		interrupt(errors.New("interrupt signal received"))
+		Eventually(code).Should(Receive(Equal(1)))
+		Expect(progress).To(gbytes.Say("deployment/web stays awake, but the wait for it has ended: interrupt signal received"))
+
+		out, _, code, interrupt := begin()
+		defer interrupt(nil)
+		Eventually(func(g Gomega) { // the manager may write the object in between
+			web := &appsv1.Deployment{ObjectMeta: objectMeta(ns, "web")}
+			g.Expect(env.Client.Get(ctx, client.ObjectKeyFromObject(web), web)).To(Succeed())
+			web.Status = appsv1.DeploymentStatus{ObservedGeneration: web.Generation, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3,
+				AvailableReplicas: 3}
+			g.Expect(env.Client.Status().Update(ctx, web)).To(Succeed())
+		}).Should(Succeed())
+		Eventually(code).Should(Receive(Equal(0)))
+		Expect(string(out.Contents())).To(And(ContainSubstring("deployment/web is ready"), ContainSubstring("cronjob/report is ready")))
+	})
+
 	It("name the objects that wake in all namespaces, if a schedule reaches all", func() {
 		other := suite.Namespace(ctx, env)
 		apply(shop, other)
 		removeNights(other)
 		apply(
-			`{apiVersion: flyball.dev/v1alpha1, kind: ClusterSchedule, metadata: {name: all-%[1]s}, spec: {target: {names: [report], namespaceSelector: {matchExpressions:
-  [{key: kubernetes.io/metadata.name, operator: In, values: [%[2]s]}]}}, upscale: "0 8 * * *", downscale: "0 20 * * *"}}`, ns, other)
+			`{apiVersion: flyball.dev/v1alpha1, kind: ClusterSchedule, metadata: {name: all-%[1]s}, spec: {target: {names: [report],
+  namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: In, values: [%[2]s]}]}},
+  upscale: "0 8 * * *", downscale: "0 20 * * *"}}`, ns, other)
 		DeferCleanup(func() { suite.Remove(ctx, env, &v1alpha1.ClusterSchedule{ObjectMeta: objectMeta("", "all-"+ns)}) })
 		got := run("viewer", "", "wake", "clusterschedule/all-"+ns, "-n", ns, "--for", "1h", "--dry-run")
 		Expect(got.Code).To(Equal(0), got.ErrOut)

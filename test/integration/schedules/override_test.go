@@ -54,19 +54,26 @@ var _ = Describe("An Override", func() {
 		}).Should(BeTrue())
 	})
 
-	It("reaches no further than the bounds of a schedule, and says so", func() {
+	It("reaches no further than the bounds of a schedule, also of later targets, and says so", func() {
 		scene.StartManagerAsleep()
 		ns := scene.NewNamespace()
 		scene.Create(scene.Deployment(ns, "web", 3))
-		scene.Nightly(ns, "nights", func(r *v1alpha1.ScheduleRules) {
-			r.Overrides = &v1alpha1.OverrideBounds{Effects: []v1alpha1.OverrideEffect{v1alpha1.OverrideHold}}
-		})
+		for name, selected := range map[string]string{"nights": "web", "previews": "preview-*"} {
+			scene.NightlyOn(ns, name, v1alpha1.TargetSelector{Names: []string{selected}}, func(r *v1alpha1.ScheduleRules) {
+				r.Overrides = &v1alpha1.OverrideBounds{Effects: []v1alpha1.OverrideEffect{v1alpha1.OverrideHold}}
+			})
+		}
 		Eventually(scene.Replicas(ns, "web")).Should(BeEquivalentTo(0))
 		o := scene.Override(ns, "demo", v1alpha1.OverrideAwake, end)
 		Expect(scene.Env.Client.Create(scene.Ctx, o)).To(Succeed())
-		Eventually(of(o)).Should(And(HaveField("Targets.Overridden", BeEquivalentTo(1)),
-			HaveField("Overridden", ConsistOf(HaveField("Message", "Schedule/"+ns+"/nights yields to no effect Awake")))))
+		limited := []any{HaveField("Message", "Schedule/"+ns+"/nights yields to no effect Awake")}
+		Eventually(of(o)).Should(And(HaveField("Targets.Overridden", BeEquivalentTo(1)), HaveField("Overridden", ConsistOf(limited...))))
 		Expect(scene.Replicas(ns, "web")(Default)).To(BeEquivalentTo(0))
+
+		scene.Create(scene.Deployment(ns, "preview-1", 2))
+		limited = append(limited, HaveField("Message", "Schedule/"+ns+"/previews yields to no effect Awake"))
+		Eventually(of(o)).Should(HaveField("Overridden", ConsistOf(limited...)))
+		Eventually(scene.Replicas(ns, "preview-1")).Should(BeEquivalentTo(0))
 	})
 
 	It("to stay awake says that no schedule selects its objects", func() {
