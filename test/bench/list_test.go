@@ -51,16 +51,21 @@ func TestFailedPartDoesNotStopOthers(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}}
+	stays := part{[]string{"stays"}, time.Millisecond, func(*bench, context.Context) error {
+		<-t.Context().Done()
+		return nil
+	}}
 	breaks := part{[]string{"breaks"}, time.Minute, func(*bench, context.Context) error { return errors.New("broken") }}
 	silent := part{[]string{"silent"}, time.Minute, func(*bench, context.Context) error { return nil }}
 	var out bytes.Buffer
-	b := &bench{report: &report{out: &out, log: t.Output()}}
-	err := b.measureAll(t.Context(), []part{hangs, breaks, silent, figure("edge_ratio", 1.2), figure("edge_requests_per_change", 1)})
+	b := &bench{report: &report{out: &out, log: t.Output()}, patience: time.Second}
+	err := b.measureAll(t.Context(), []part{hangs, stays, breaks, silent,
+		figure("edge_ratio", 1.2), figure("edge_requests_per_change", 1)})
 	if err == nil {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{
-		"measure hangs: not measured within 1ms", "measure breaks: broken", "measure silent: no value for silent",
+		"measure hangs: not measured within 1ms", "measure stays: not measured within 1ms, and not ended 1s later", "measure breaks: broken", "measure silent: no value for silent",
 		"edge_ratio is 1.2, promised is at most 1.15",
 	} {
 		if !strings.Contains(err.Error(), want) {

@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -104,7 +105,8 @@ type options struct {
 	profile string
 }
 
-// part measures some figures together. It ends soon after its context, with an error.
+// part measures some figures together. It ends soon after its context, with an error. A part that does not end within patience is left
+// behind: its figures are dropped, and the next part begins.
 type part struct {
 	figures []string
 	// limit is the time limit of the part. A part over its limit has no figures.
@@ -227,11 +229,14 @@ type bench struct {
 	opts    options
 	report  *report
 	cluster *stage // created at first use
+	starts  sync.Mutex
+	// patience is the time for a part to end after its limit.
+	patience time.Duration
 }
 
 // run measures the selected figures. Failed parts are named at the end, and do not stop the others.
 func run(ctx context.Context, opts options, out, log io.Writer) (err error) {
-	b := &bench{sizes: fullSizes(), opts: opts, report: &report{out: out, log: log}}
+	b := &bench{sizes: fullSizes(), opts: opts, report: &report{out: out, log: log}, patience: 30 * time.Second}
 	if opts.quick {
 		b.sizes = quickSizes()
 		b.report.remark = "(quick)"
@@ -242,6 +247,8 @@ func run(ctx context.Context, opts options, out, log io.Writer) (err error) {
 	ctrl.SetLogger(logr.Discard()) // otherwise controller-runtime warns about a missing logger
 	b.report.machine()
 	defer func() {
+		b.starts.Lock()
+		defer b.starts.Unlock()
 		if b.cluster != nil {
 			err = errors.Join(err, b.cluster.stop())
 		}
@@ -275,6 +282,7 @@ func (b *bench) measureAll(ctx context.Context, all []part) error {
 	for i, p := range all {
 		figures, started := strings.Join(p.figures, ", "), time.Now()
 		b.report.say("measuring %s (part %d of %d, at most %s)", figures, i+1, len(all), p.limit)
+		b.report.begin(p.figures)
 		err := b.measure(ctx, p)
 		b.report.end(err != nil)
 		took = append(took, time.Since(started))
@@ -308,8 +316,11 @@ func (b *bench) measure(ctx context.Context, p part) error {
 	go func() { done <- p.run(b, ctx) }()
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()
+	overdue := time.After(p.limit + b.patience)
 	for {
 		select {
+		case <-overdue:
+			return fmt.Errorf("%w, and not ended %s later: it goes on beside the next part", context.Cause(ctx), b.patience)
 		case <-tick.C:
 			b.report.say("still measuring %s: %s so far", p.figures[0], time.Since(started).Round(time.Second))
 		case err := <-done:

@@ -18,7 +18,7 @@ import (
 // outages measures the recovery of the manager if a transition comes during an outage of the API server. The manager
 // uses the machine's clock, because its retries do so too.
 func (b *bench) outages(ctx context.Context) (err error) {
-	own := *b
+	own := &bench{sizes: b.sizes, opts: b.opts, report: b.report}
 	own.targets = b.outageTargets
 	s, err := own.start(ctx, local.Options{}) // a cluster that can be stopped
 	if err != nil {

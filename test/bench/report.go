@@ -10,12 +10,17 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
 // report writes figures and remarks.
 type report struct {
 	out, log io.Writer
+	// mu guards the fields below, because a part that does not end at its limit goes on beside the others.
+	mu sync.Mutex
+	// part are the figures of the part under way.
+	part []string
 	// remark is appended to every figure of a partial run.
 	remark string
 	// values are the figures so far, by name. held are the lines of the part under way.
@@ -28,8 +33,20 @@ type report struct {
 // line is a figure of the part under way.
 type line struct{ name, text string }
 
-// figure keeps one figure of the part under way. It is printed when the part ends within its limit.
+// begin starts the part with these figures.
+func (r *report) begin(figures []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.part = figures
+}
+
+// figure keeps one figure of the part under way. It is printed when the part ends within its limit. A figure of another part is dropped.
 func (r *report) figure(name string, value float64, unit string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Contains(r.part, name) {
+		return
+	}
 	if r.values == nil {
 		r.values = map[string]float64{}
 	}
@@ -46,6 +63,8 @@ func (r *report) figure(name string, value float64, unit string) {
 
 // end prints the figures of the part under way, or drops them if the part failed.
 func (r *report) end(failed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, l := range r.held {
 		if failed {
 			delete(r.values, l.name)
@@ -53,11 +72,13 @@ func (r *report) end(failed bool) {
 		}
 		_, _ = fmt.Fprintln(r.out, l.text)
 	}
-	r.held = nil
+	r.held, r.part = nil, nil
 }
 
 // complete returns an error that names the figures without a value.
 func (r *report) complete(figures []string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var missing []string
 	for _, name := range figures {
 		if v, ok := r.values[name]; !ok || math.IsNaN(v) || math.IsInf(v, 0) {
@@ -84,13 +105,20 @@ func decimals(value float64, unit string) int {
 // rounds reports the spread of the rounds behind a figure, and marks the figure if it is noisy.
 func (r *report) rounds(name string, values []float64) {
 	if isNoisy(values) {
-		if r.noisy == nil {
-			r.noisy = map[string]bool{}
-		}
-		r.noisy[name] = true
+		r.mark(name)
 	}
 	r.say("%s: median %.3f, min %.3f, max %.3f of %d rounds: %.3f", name, median(values), slices.Min(values), slices.Max(values), len(values),
 		values)
+}
+
+// mark marks a figure as noisy.
+func (r *report) mark(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.noisy == nil {
+		r.noisy = map[string]bool{}
+	}
+	r.noisy[name] = true
 }
 
 func (r *report) say(format string, args ...any) {

@@ -38,6 +38,8 @@ type stage struct {
 
 // stage returns the cluster that most figures share. The first call starts it.
 func (b *bench) stage(ctx context.Context) (*stage, error) {
+	b.starts.Lock()
+	defer b.starts.Unlock()
 	if b.cluster != nil {
 		return b.cluster, nil
 	}
