@@ -169,7 +169,7 @@ func (j *judging) add(mgr ctrl.Manager, server *serve.Server, keeper *register.R
 	log := j.opts.Log.WithName("judge")
 	server.HandleHTTP(register.JudgePath, j.judge(j.notes.Judged, log))
 	server.HandleHTTP(register.ProbePath, register.ProbeHandler{Ready: j.world.Ready})
-	hook := &freezes.Hook{
+	configuration := &freezes.ConfigurationWriter{
 		World: j.world, Clock: j.clock, Server: server, Keeper: keeper, Log: log, Scope: j.scope(),
 	}
 	if err := mgr.AddReadyzCheck("freezes", j.world.Ready); err != nil {
@@ -178,10 +178,10 @@ func (j *judging) add(mgr ctrl.Manager, server *serve.Server, keeper *register.R
 	if err := mgr.Add(j.notes); err != nil {
 		return nil, fmt.Errorf("set up the notes of judging: %w", err)
 	}
-	if err := mgr.Add(hook); err != nil {
+	if err := mgr.Add(configuration); err != nil {
 		return nil, fmt.Errorf("set up the webhook configuration of freezes: %w", err)
 	}
-	enforcement := newEnforcement(mgr, j.opts, j.world, tracker, hook)
+	enforcement := newEnforcement(mgr, j.opts, j.world, tracker, configuration)
 	if err := mgr.Add(enforcement); err != nil {
 		return nil, fmt.Errorf("set up the proof of freezes: %w", err)
 	}
@@ -189,7 +189,8 @@ func (j *judging) add(mgr ctrl.Manager, server *serve.Server, keeper *register.R
 }
 
 // newEnforcement returns the proof that freezes are enforced. hook is nil if this manager serves no webhook.
-func newEnforcement(mgr ctrl.Manager, opts Options, w *world.World, tracker *status.Tracker, hook *freezes.Hook) *freezes.Enforcement {
-	return &freezes.Enforcement{World: w, Client: mgr.GetClient(), Clock: opts.Clock, Hook: hook, Dirty: tracker.Dirty,
+func newEnforcement(mgr ctrl.Manager, opts Options, w *world.World, tracker *status.Tracker,
+	configuration *freezes.ConfigurationWriter) *freezes.Enforcement {
+	return &freezes.Enforcement{World: w, Client: mgr.GetClient(), Clock: opts.Clock, Configuration: configuration, Dirty: tracker.Dirty,
 		Log: opts.Log.WithName("freezes")}
 }

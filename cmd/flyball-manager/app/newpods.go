@@ -33,10 +33,10 @@ func (j *judging) addNewPods(mgr ctrl.Manager, server *serve.Server, keeper *reg
 	if err := mgr.Add(index); err != nil {
 		return fmt.Errorf("set up the index of new pods: %w", err)
 	}
-	hook := &resize.Hook{
+	configuration := &resize.ConfigurationWriter{
 		Index: index, Keeper: keeper, Server: server, Exempt: j.exempt(), Log: log,
 	}
-	if err := mgr.Add(hook); err != nil {
+	if err := mgr.Add(configuration); err != nil {
 		return fmt.Errorf("set up the webhook configuration of pods: %w", err)
 	}
 	return nil

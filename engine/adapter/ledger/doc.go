@@ -5,7 +5,7 @@
 //
 // Every field that a plan claims or that the ledger lists is decided on its own. TrackedField.stateOf
 // compares the value of the field with its entry. claimedSituation and releasedSituation add the claim and the wanted value,
-// and the decision table (situation.go) has one row for every situation. Each outcome of the table is one function
+// and the decision table (decision_table.go) has one row for every situation. Each outcome of the table is one function
 // (decide.go). The last step covers several fields: it decides which containers still count as made by Flyball
 // (disclaimContainersIn), and which containers are removed (package render).
 //

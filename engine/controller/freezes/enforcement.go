@@ -46,8 +46,8 @@ type Enforcement struct {
 	World  *world.World
 	Client client.Client
 	Clock  clock.WithTicker
-	// Hook keeps the checked configuration. nil means that this manager serves no webhook.
-	Hook *Hook
+	// Configuration writes the checked configuration. nil means that this manager serves no webhook.
+	Configuration *ConfigurationWriter
 	// Dirty schedules a new look at the status of a policy.
 	Dirty func(workload.Policy)
 	Log   logr.Logger
@@ -100,7 +100,7 @@ type finding struct {
 
 // Start checks the rules until the context ends. A configuration that cannot be watched is an error.
 func (e *Enforcement) Start(ctx context.Context) error {
-	edited, err := e.Hook.changed(ctx)
+	edited, err := e.Configuration.changed(ctx)
 	if err != nil {
 		return err
 	}
@@ -179,12 +179,12 @@ func (e *Enforcement) prove(ctx context.Context, now time.Time) (finding, error)
 		}
 	}
 	adapter := e.anyAdapter()
-	want := e.Hook.configuration(now)
+	want := e.Configuration.configuration(now)
 	if want == nil || adapter == "" {
 		return found, nil // there is nothing to enforce
 	}
 	live := byName()
-	err := e.Hook.Keeper.Get(ctx, client.ObjectKeyFromObject(live), live)
+	err := e.Configuration.Keeper.Get(ctx, client.ObjectKeyFromObject(live), live)
 	var answer apierrors.APIStatus
 	switch {
 	case apierrors.IsNotFound(err):
@@ -249,10 +249,10 @@ func (e *Enforcement) Unenforced(p *world.Policy) (why string, known, concerned 
 	if rule == nil || rule.Denies() == 0 && !rule.RefusesLeaving() || rule.Over(e.Clock.Now()) {
 		return "", true, false
 	}
-	if e.Hook == nil {
+	if e.Configuration == nil {
 		return noWebhook, true, true
 	}
-	if exempt := e.Hook.Scope.Exempt; rule.OnlyIn(exempt) {
+	if exempt := e.Configuration.Scope.Exempt; rule.OnlyIn(exempt) {
 		return "nothing in the namespaces " + strings.Join(exempt, " and ") + " is ever judged, so that the cluster and Flyball can be repaired",
 			true, true
 	}

@@ -4,7 +4,7 @@
 //     targets from a queue. For each target a worker decides anew, plans, and writes within a budget, with one write for each
 //     pod. All state is on the pods: the managedFields of the resize subresource show Flyball's changes (loop.go).
 //   - Created pods start with the requests recommended for their owner. The webhook denies nothing, sends no requests, and has no
-//     effect besides its answer. A pod with an unknown owner, or an unreadable pod, passes unchanged (newpods.go).
+//     effect besides its answer. A pod with an unknown owner, or an unreadable pod, passes unchanged (newpods_webhook.go).
 //
 // Decisions (docs/decisions): 0035, 0036.
 package resize

@@ -30,26 +30,26 @@ const hookRetry = 250 * time.Millisecond
 // writePace is the shortest time between two writes of the configuration by one replica.
 const writePace = 100 * time.Millisecond
 
-// Hook keeps the webhook configuration of freezes in step with the policies, on every replica.
-type Hook struct {
+// ConfigurationWriter keeps the webhook configuration of freezes in step with the policies, on every replica.
+type ConfigurationWriter struct {
 	World *world.World
 	Clock clock.WithTicker
 	// Keeper writes the configuration.
 	Keeper *register.Registrar
 	// Server is the address for API servers.
 	Server register.Server
-	// Scope is the scope of the configuration. Hook sets the field Namespaces itself.
+	// Scope is the scope of the configuration. ConfigurationWriter sets the field Namespaces itself.
 	Scope register.FreezeScope
 	Log   logr.Logger
 }
 
 // NeedLeaderElection returns false, because freezes must be enforced even while there is no leader.
-func (h *Hook) NeedLeaderElection() bool { return false }
+func (w *ConfigurationWriter) NeedLeaderElection() bool { return false }
 
 // Start keeps the configuration until the context ends. It does not delete the configuration at the end, so the API
 // server refuses changes of frozen kinds while no replica runs. A configuration that cannot be watched is an error.
-func (h *Hook) Start(ctx context.Context) error {
-	edited, err := h.changed(ctx)
+func (w *ConfigurationWriter) Start(ctx context.Context) error {
+	edited, err := w.changed(ctx)
 	if err != nil {
 		return err
 	}
@@ -58,15 +58,15 @@ func (h *Hook) Start(ctx context.Context) error {
 			select {
 			case <-ctx.Done():
 			case <-replaced:
-				replaced = h.Server.Replaced()
+				replaced = w.Server.Replaced()
 				workers.Poke(edited)
 			}
 		}
-	}(h.Server.Replaced())
-	follow(ctx, h.World, h.Clock, edited, func(now time.Time) (pause time.Duration, at time.Time) {
-		wrote, err := h.keep(ctx, now)
+	}(w.Server.Replaced())
+	follow(ctx, w.World, w.Clock, edited, func(now time.Time) (pause time.Duration, at time.Time) {
+		wrote, err := w.keep(ctx, now)
 		if err != nil && ctx.Err() == nil {
-			h.Log.V(1).Info("Failed to write the webhook configuration of freezes; will retry", "reason", err.Error())
+			w.Log.V(1).Info("Failed to write the webhook configuration of freezes; will retry", "reason", err.Error())
 			pause = hookRetry
 		}
 		if wrote {
@@ -76,7 +76,7 @@ func (h *Hook) Start(ctx context.Context) error {
 			case <-time.After(writePace):
 			}
 		}
-		set := h.World.Set()
+		set := w.World.Set()
 		_, guard := set.GuardsNamespaces(now)
 		return pause, timeline.Earliest(set.NextEnd(now), guard)
 	})
@@ -85,9 +85,9 @@ func (h *Hook) Start(ctx context.Context) error {
 
 // changed returns a channel that receives when the configuration was created, changed or deleted, or when the author
 // starts to lead, until the context ends.
-func (h *Hook) changed(ctx context.Context) (chan struct{}, error) {
+func (w *ConfigurationWriter) changed(ctx context.Context) (chan struct{}, error) {
 	changed := make(chan struct{}, 1)
-	return changed, h.Keeper.Watch(ctx, changed, byName())
+	return changed, w.Keeper.Watch(ctx, changed, byName())
 }
 
 // byName returns the configuration with only its name.
@@ -95,53 +95,53 @@ func byName() *admissionregistrationv1.ValidatingWebhookConfiguration {
 	return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: register.FreezeConfigurationName}}
 }
 
-func (h *Hook) keep(ctx context.Context, now time.Time) (wrote bool, err error) {
-	want := h.configuration(now)
+func (w *ConfigurationWriter) keep(ctx context.Context, now time.Time) (wrote bool, err error) {
+	want := w.configuration(now)
 	if want == nil {
-		wrote, err = h.Keeper.Delete(ctx, byName())
+		wrote, err = w.Keeper.Delete(ctx, byName())
 		if wrote {
-			h.Log.Info("Removed the webhook configuration of freezes: no freeze policy is left")
+			w.Log.Info("Removed the webhook configuration of freezes: no freeze policy is left")
 		}
 		return wrote, err
 	}
 	if len(want.Webhooks[0].ClientConfig.CABundle) == 0 {
 		return false, fmt.Errorf("keep the webhook configuration of freezes: the server has no certificate yet")
 	}
-	wrote, err = h.Keeper.Keep(ctx, want)
+	wrote, err = w.Keeper.Keep(ctx, want)
 	if wrote {
-		h.Log.Info("Updated the webhook configuration of freezes for the policies", "webhooks", len(want.Webhooks))
+		w.Log.Info("Updated the webhook configuration of freezes for the policies", "webhooks", len(want.Webhooks))
 	}
 	return wrote, err
 }
 
 // configuration returns the wanted configuration with a webhook for probes, or nil if no configuration is wanted.
-func (h *Hook) configuration(now time.Time) *admissionregistrationv1.ValidatingWebhookConfiguration {
-	rules := h.rules(now)
-	scope := h.Scope
-	scope.Namespaces = h.namespaces(now)
-	config := register.FreezeConfiguration(h.Server.Client(register.JudgePath), rules, scope)
+func (w *ConfigurationWriter) configuration(now time.Time) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	rules := w.rules(now)
+	scope := w.Scope
+	scope.Namespaces = w.namespaces(now)
+	config := register.FreezeConfiguration(w.Server.Client(register.JudgePath), rules, scope)
 	if config != nil {
-		config.Webhooks = append(config.Webhooks, register.ProbeWebhook(h.Server.Client(register.ProbePath), config.Webhooks))
+		config.Webhooks = append(config.Webhooks, register.ProbeWebhook(w.Server.Client(register.ProbePath), config.Webhooks))
 	}
 	return config
 }
 
 // rules returns the kinds on which some policy denies actions, now or later, with the denied actions and their
 // namespaces.
-func (h *Hook) rules(now time.Time) []register.FreezeRule {
-	set := h.World.Set()
+func (w *ConfigurationWriter) rules(now time.Time) []register.FreezeRule {
+	set := w.World.Set()
 	if rules, _ := set.Len(); rules == 0 {
 		return nil
 	}
 	scaled := set.ScaleInUse(now)
 	var list []register.FreezeRule
-	for resource, k := range h.World.Snapshot().Adapters() {
+	for resource, k := range w.World.Snapshot().Adapters() {
 		// A kind counts even if it is not served. Only the status of the adapter has this information, and a user with the
 		// right to write the status must not be able to end a freeze. Rules for unserved kinds do no harm.
 		if k.Compiled == nil {
 			continue
 		}
-		use, governed := set.InUse(k.GroupKind, h.World.Scope().IsClusterScoped(k.GroupKind), now), freeze.Use{}
+		use, governed := set.InUse(k.GroupKind, w.World.Scope().IsClusterScoped(k.GroupKind), now), freeze.Use{}
 		if k.Compiled.CanGovern() {
 			governed = scaled
 		}
@@ -191,8 +191,8 @@ func rulesOf(kind register.FreezeRule, use, governed freeze.Use) (list []registe
 // namespaces returns the failure policy for changes of namespaces' labels. It is Fail while some policy guards the
 // labels. It is Ignore if a policy may guard them later, or if an exception selects namespaces by labels. It is empty
 // otherwise.
-func (h *Hook) namespaces(now time.Time) admissionregistrationv1.FailurePolicyType {
-	set := h.World.Set()
+func (w *ConfigurationWriter) namespaces(now time.Time) admissionregistrationv1.FailurePolicyType {
+	set := w.World.Set()
 	guarded, _ := set.GuardsNamespaces(now)
 	switch {
 	case guarded:

@@ -18,9 +18,9 @@ import (
 // hookRetry is the pause after a failed write of the configuration.
 const hookRetry = time.Second
 
-// Hook keeps the webhook configuration of pods in step with the recommendations. It runs on the leader, which writes
+// ConfigurationWriter keeps the webhook configuration of pods in step with the recommendations. It runs on the leader, which writes
 // the recommendations; without a leader pods are created unchanged.
-type Hook struct {
+type ConfigurationWriter struct {
 	Index  *Index
 	Keeper *register.Registrar
 	Server register.Server
@@ -35,61 +35,61 @@ type Hook struct {
 
 // Start keeps the configuration until the context ends. Afterwards the configuration stays. A configuration that cannot
 // be watched is an error.
-func (h *Hook) Start(ctx context.Context) error {
+func (w *ConfigurationWriter) Start(ctx context.Context) error {
 	edited := make(chan struct{}, 1)
-	if err := h.Keeper.Watch(ctx, edited, byName()); err != nil {
+	if err := w.Keeper.Watch(ctx, edited, byName()); err != nil {
 		return err
 	}
 	for {
 		var again <-chan time.Time
-		replaced := h.Server.Replaced()
-		if err := h.keep(ctx); err != nil && ctx.Err() == nil {
-			h.Log.V(1).Info("Failed to write the webhook configuration of pods; will retry", "reason", err.Error())
+		replaced := w.Server.Replaced()
+		if err := w.keep(ctx); err != nil && ctx.Err() == nil {
+			w.Log.V(1).Info("Failed to write the webhook configuration of pods; will retry", "reason", err.Error())
 			again = time.After(hookRetry)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-edited:
-			h.sure = false
+			w.sure = false
 		case <-again:
-		case <-h.Index.changed:
+		case <-w.Index.changed:
 		case <-replaced:
 		}
 	}
 }
 
-func (h *Hook) keep(ctx context.Context) error {
-	namespaces, known := h.Index.Namespaces()
+func (w *ConfigurationWriter) keep(ctx context.Context) error {
+	namespaces, known := w.Index.Namespaces()
 	if !known {
 		return nil // the Index sends to changed once they are known
 	}
-	namespaces = slices.DeleteFunc(namespaces, func(ns string) bool { return slices.Contains(h.Exempt, ns) })
+	namespaces = slices.DeleteFunc(namespaces, func(ns string) bool { return slices.Contains(w.Exempt, ns) })
 	var want *admissionregistrationv1.MutatingWebhookConfiguration
 	if len(namespaces) > 0 {
-		server := h.Server.Client(register.PodsPath)
+		server := w.Server.Client(register.PodsPath)
 		if len(server.CABundle) == 0 {
 			return fmt.Errorf("keep the webhook configuration of pods: the server has no certificate yet")
 		}
-		want = register.PodsConfiguration(server, namespaces, h.Exempt)
+		want = register.PodsConfiguration(server, namespaces, w.Exempt)
 	}
-	if h.sure && equality.Semantic.DeepEqual(h.kept, want) {
+	if w.sure && equality.Semantic.DeepEqual(w.kept, want) {
 		return nil
 	}
-	wrote, err := h.write(ctx, want)
-	h.kept, h.sure = want, err == nil
+	wrote, err := w.write(ctx, want)
+	w.kept, w.sure = want, err == nil
 	if wrote {
-		h.Log.Info("Updated the webhook configuration of pods for the recommendations", "namespaces", len(namespaces))
+		w.Log.Info("Updated the webhook configuration of pods for the recommendations", "namespaces", len(namespaces))
 	}
 	return err
 }
 
 // write creates, corrects or, if want is nil, deletes the configuration.
-func (h *Hook) write(ctx context.Context, want *admissionregistrationv1.MutatingWebhookConfiguration) (wrote bool, err error) {
+func (w *ConfigurationWriter) write(ctx context.Context, want *admissionregistrationv1.MutatingWebhookConfiguration) (wrote bool, err error) {
 	if want == nil {
-		return h.Keeper.Delete(ctx, byName())
+		return w.Keeper.Delete(ctx, byName())
 	}
-	return h.Keeper.Keep(ctx, want)
+	return w.Keeper.Keep(ctx, want)
 }
 
 // byName returns the configuration with only its name.
