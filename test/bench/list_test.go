@@ -65,7 +65,9 @@ func TestFailedPartDoesNotStopOthers(t *testing.T) {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{
-		"measure hangs: not measured within 1ms", "measure stays: not measured within 1ms, and not ended 1s later", "measure breaks: broken", "measure silent: no value for silent",
+		"measure hangs: not measured within 1ms",
+		"measure stays: not measured within 1ms, and not ended 1s later",
+		"measure breaks: broken", "measure silent: no value for silent",
 		"edge_ratio is 1.2, promised is at most 1.15",
 	} {
 		if !strings.Contains(err.Error(), want) {

@@ -75,7 +75,8 @@ func TestPlanHoldsOwnersOfOtherNamespaces(t *testing.T) {
 // manifests are three targets in each of four namespaces, under a cluster policy.
 func manifests(limit string) string {
 	text := `{apiVersion: flyball.dev/v1alpha1, kind: ClusterSchedule, metadata: {name: nights},
-  spec: {target: {namespaces: [ns0, ns1, ns2, ns3], kinds: [{group: apps, kind: Deployment}]}, ` + limit + `timeZone: UTC, asleep: [{name: night, from: "20:00", to: "06:00"}]}}`
+  spec: {target: {namespaces: [ns0, ns1, ns2, ns3], kinds: [{group: apps, kind: Deployment}]}, ` +
+		limit + `timeZone: UTC, asleep: [{name: night, from: "20:00", to: "06:00"}]}}`
 	for ns := range 4 {
 		text += fmt.Sprintf("\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: ns%d}}", ns)
 		for i := range 3 {

@@ -85,7 +85,8 @@ func (w *ConfigurationWriter) keep(ctx context.Context) error {
 }
 
 // write creates, corrects or, if want is nil, deletes the configuration.
-func (w *ConfigurationWriter) write(ctx context.Context, want *admissionregistrationv1.MutatingWebhookConfiguration) (wrote bool, err error) {
+func (w *ConfigurationWriter) write(ctx context.Context,
+	want *admissionregistrationv1.MutatingWebhookConfiguration) (wrote bool, err error) {
 	if want == nil {
 		return w.Keeper.Delete(ctx, byName())
 	}
