@@ -58,9 +58,8 @@ func (a *Adapter) Savings(obj *workload.Object) []Saving {
 	return ledger.NewView(a.Spec, obj).Savings()
 }
 
-// SetBy returns the policies in an object's ledger, each once. size has the policies that set a lasting size. others has
-// the policies that set other fields.
-func (a *Adapter) SetBy(obj *workload.Object) (size, others []workload.Policy) {
+// SetBy returns the policies in an object's ledger that set a lasting size, each once.
+func (a *Adapter) SetBy(obj *workload.Object) []workload.Policy {
 	return ledger.NewView(a.Spec, obj).SetBy()
 }
 

@@ -201,7 +201,7 @@ func must[T any](v T, err error) T {
 
 func (x *trial) run() {
 	for range rapid.IntRange(1, 8).Draw(x.T, "steps") {
-		switch rapid.SampledFrom([]string{"plan", "plan", "settle", "edit", "edit", "lose", "turn"}).Draw(x.T, "step") {
+		switch rapid.SampledFrom([]string{"plan", "plan", "settle", "edit", "edit", "lose", "turn", "first"}).Draw(x.T, "step") {
 		case "plan":
 			x.plan = x.drawPlan()
 			x.settle()
@@ -214,6 +214,9 @@ func (x *trial) run() {
 		case "turn":
 			x.plan = x.drawPlan()
 			x.lose()
+		case "first":
+			x.plan = x.drawPlan()
+			x.first()
 		}
 		x.compareObserved()
 	}
@@ -288,6 +291,20 @@ func (x *trial) settle() {
 func (x *trial) lose() {
 	if r := must(x.a.Render(x.object(x.real), x.plan)); r.Patch != nil {
 		x.apply(r, r.Patch)
+	}
+}
+
+// first carries out the writes that no freeze may refuse.
+func (x *trial) first() {
+	for n := 0; ; n++ {
+		r := must(x.a.RenderFirst(x.object(x.real), x.plan))
+		if r.Patch == nil {
+			return
+		}
+		if n == x.w.steps {
+			x.Fatalf("after %d writes there is still something to write: %s", n, r.Patch.Body)
+		}
+		x.apply(r, r.Patch, r.Patch.Next)
 	}
 }
 

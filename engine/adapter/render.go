@@ -73,6 +73,24 @@ type renderer struct{ *ledger.View }
 // one patch (and one to /scale after it), and none at all if nothing changes. An object with a broken ledger (ErrLedger),
 // an object of a different projection, and a plan that does not fit are errors.
 func (a *Adapter) Render(obj *workload.Object, plan workload.Plan) (Result, error) {
+	return a.render(obj, plan, renderer.waitsForNone)
+}
+
+// RenderFirst returns Render's writes without those that a freeze or a budget may refuse: restarts of pods, creations and deletions.
+// They must hold up neither a size nor a name in the ledger, by which alone a policy that stops keeps a value.
+func (a *Adapter) RenderFirst(obj *workload.Object, plan workload.Plan) (Result, error) {
+	return a.render(obj, plan, renderer.isRefusable)
+}
+
+func (renderer) waitsForNone(*ledger.Decision) bool { return false }
+
+// isRefusable reports whether a freeze or a budget may refuse a write that does not set the size.
+func (v renderer) isRefusable(d *ledger.Decision) bool {
+	return !v.IsSize(d.Location) && (v.restartsPods(d) || v.actionsOf(d)&^workload.ChangeScale != 0)
+}
+
+// render returns the writes of a plan without those that wait.
+func (a *Adapter) render(obj *workload.Object, plan workload.Plan, waits func(renderer, *ledger.Decision) bool) (Result, error) {
 	result := Result{Impact: v1alpha1.ImpactNone}
 	if obj.LedgerError != "" {
 		return result, fmt.Errorf("render %s: annotation %s: %w: %s", a.RefOf(obj), v1alpha1.AnnotationLedger, ErrLedger, obj.LedgerError)
@@ -96,7 +114,7 @@ func (a *Adapter) Render(obj *workload.Object, plan workload.Plan) (Result, erro
 	if err != nil {
 		return result, fmt.Errorf("render %s: %w", a.RefOf(obj), err)
 	}
-	decisions := v.DecideAll(w.list, w.keeps, plan)
+	decisions := v.DecideAll(w.list, w.keeps, plan, func(d *ledger.Decision) bool { return waits(v, d) })
 	result = v.summary(w.first, decisions)
 	result.Values, result.Ignored, result.Failure = w.values, v.ignored(), v.UnclearFault()
 	result.State = v.stateAfter(&w, decisions, plan)
@@ -304,7 +322,7 @@ func (a *Adapter) Bounds(obj *workload.Object, plan workload.Plan) (workload.Bou
 	if err != nil {
 		return b, fmt.Errorf("read the bounds of %s: %w", a.RefOf(obj), err)
 	}
-	decisions := v.DecideAll(w.list, w.keeps, plan)
+	decisions := v.DecideAll(w.list, w.keeps, plan, v.waitsForNone)
 	if a.Min != nil {
 		b.Min = v.boundAfter(a.Min, decisions)
 	}

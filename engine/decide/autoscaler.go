@@ -219,7 +219,7 @@ func (b besideTarget) besides(intents, asked []workload.Intent, canHold bool) []
 // autoscaler because of the size. Both are the same policies, except during a takeover between policies. Tuning
 // policies are left out, because they set bounds for other reasons.
 func (d decider) sleepers(k *Kind, governed *workload.Object, gk *Kind, autoscaler *workload.Object) []workload.Policy {
-	all, _ := k.Adapter.SetBy(governed)
+	all := k.Adapter.SetBy(governed)
 	labels := d.namespace(autoscaler.Namespace).Labels
 	for i := range autoscaler.Ledger {
 		id := workload.ParsePolicy(autoscaler.Ledger[i].By)

@@ -1,6 +1,7 @@
 package decide_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -73,6 +74,31 @@ func TestSilenceGivesWayToAClaimToStayAwake(t *testing.T) {
 		m.SetUses(workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}, world.Uses{deploymentRef("web"): tc.use})
 		if v := decide.Target(m, deploymentRef("web"), morning, nil); v.Err != nil || (v.Result.Patch != nil) != tc.wakes {
 			t.Errorf("%s: %v, %q", tc.reason, v.Err, body(v))
+		}
+	}
+}
+
+// TestSleepByUseIsKeptAfterAnOrderInAFreeze: a hold goes on after its order, because a freeze denies its end. The order to sleep ends too,
+// while the target is not used. So the target sleeps for the schedule from then on, and sleeps on while its use is unknown.
+func TestSleepByUseIsKeptAfterAnOrderInAFreeze(t *testing.T) {
+	byRequests := nightly(0)
+	byRequests.Spec.Upscale, byRequests.Spec.Downscale = "", ""
+	byRequests.Spec.Idle = &v1alpha1.IdleRule{Demand: "rate(requests[2m])", AsleepAfter: "2h"}
+	m := memory(t, []policy.Object{byRequests, order("hold", v1alpha1.OverrideHold, -1, 2), order("demo", v1alpha1.OverrideAsleep, -1, 3),
+		lasting(-2, 4)}, webAt(4))
+	for hour := range 6 {
+		now := evening.Add(time.Duration(hour) * time.Hour)
+		uses := world.Uses{}
+		if hour == 2 {
+			uses[web] = &workload.Use{Quiet: now.Add(-3 * time.Hour), Seen: now}
+		}
+		m.SetUses(workload.Policy{Kind: "Schedule", Namespace: "shop", Name: "nights"}, uses)
+		if _, err := decide.Simulate(m, now, now.Add(59*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		object := string(m.Raw(web))
+		if held := strings.Contains(object, `"paused":true`); held != (hour < 4) || !strings.Contains(object, `"replicas":0`) {
+			t.Errorf("hour %d: held %t, or awake: %s", hour, held, object)
 		}
 	}
 }

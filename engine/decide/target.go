@@ -3,7 +3,6 @@ package decide
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -102,34 +101,12 @@ func (d decider) render(k *Kind, obj *workload.Object, story *Story) Verdict {
 		return v
 	}
 	v.Result, v.Err = k.Adapter.Render(obj, v.Plan)
-	if v.Err == nil && v.Result.Sized && v.Result.Actions.Has(workload.ChangeRollOut) {
-		v.sizeFirst(k, obj)
+	if v.Err == nil && v.Result.Actions&^workload.ChangeScale != 0 {
+		if first, err := k.Adapter.RenderFirst(obj, v.Plan); err == nil && first.Patch != nil {
+			v.Result = first
+		}
 	}
 	return v
-}
-
-// sizeFirst splits a write that sets a size and also restarts pods. The size is written now, and the restart follows
-// with the next write. The restart may wait for freezes, disruption budgets and other targets, and sleep and wake
-// must not wait for them. The size also must not be charged to the policy that changes requests, because tuning
-// policies have no rate limit.
-func (v *Verdict) sizeFirst(k *Kind, obj *workload.Object) {
-	size, others := k.Adapter.SetBy(obj)
-	plan := v.Plan
-	plan.Amounts = nil
-	plan.Keep = maps.Clone(plan.Keep)
-	for _, id := range others {
-		if slices.Contains(size, id) {
-			continue
-		}
-		if plan.Keep == nil {
-			plan.Keep = map[workload.Policy]bool{}
-		}
-		plan.Keep[id] = true
-	}
-	if first, err := k.Adapter.Render(obj, plan); err == nil && first.Sized {
-		first.Values = v.Result.Values
-		v.Result = first
-	}
 }
 
 // answers are the claims and opinions of the policies that select an object.

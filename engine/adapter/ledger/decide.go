@@ -350,9 +350,9 @@ func (v *View) outermostMade(pointer string, f workload.Field) uint8 {
 }
 
 // DecideAll decides the fields that only the ledger lists, and then the wanted fields. If one of two fields contains
-// the other, only the first field is written: the later field waits, and a ledger entry of it stays. keeps reports
-// whether the entry of a field without a claim stays.
-func (v *View) DecideAll(wants []Want, keeps func(projection.Location) bool, plan workload.Plan) []Decision {
+// the other, only the first field is written: the later field waits, and a ledger entry of it stays. So does a field with a
+// write for which waits is true. keeps reports whether the entry of a field without a claim stays.
+func (v *View) DecideAll(wants []Want, keeps func(projection.Location) bool, plan workload.Plan, waits func(*Decision) bool) []Decision {
 	released := make([]Decision, 0, len(v.Entries))
 	for i := range v.Entries {
 		l := &v.Entries[i]
@@ -360,7 +360,7 @@ func (v *View) DecideAll(wants []Want, keeps func(projection.Location) bool, pla
 			continue
 		}
 		d := v.decide(releasedSituation(l, plan, keeps(l.Location)), nil, l, plan.Within)
-		if d.Write && touchesAny(d.Pointer, released) {
+		if d.Write && (waits(&d) || touchesAny(d.Pointer, released)) {
 			d = v.keep(l)
 		}
 		d.inherit(plan.Keep)
@@ -369,9 +369,10 @@ func (v *View) DecideAll(wants []Want, keeps func(projection.Location) bool, pla
 	decisions := make([]Decision, 0, len(wants)+len(released))
 	for i := range wants {
 		n := &wants[i]
-		switch l := v.EntryAt(n.Location); {
-		case !touchesAny(n.Pointer, released):
-			d := v.decide(claimedSituation(n, l), n, l, plan.Within)
+		l := v.EntryAt(n.Location)
+		d := v.decide(claimedSituation(n, l), n, l, plan.Within)
+		switch {
+		case !touchesAny(n.Pointer, released) && !(d.Write && waits(&d)):
 			d.share(n, l, plan.Keep)
 			decisions = append(decisions, d)
 		case l != nil:

@@ -251,18 +251,13 @@ func (v *View) IsSuspend(at projection.Location) bool {
 	})
 }
 
-// SetBy returns the policies in an object's ledger, each once. size has the policies that set a lasting size. others has
-// the policies that set other fields.
-func (v *View) SetBy() (size, others []workload.Policy) {
+// SetBy returns the policies in an object's ledger that set a lasting size, each once.
+func (v *View) SetBy() (size []workload.Policy) {
 	for i := range v.Entries {
 		l := &v.Entries[i]
-		list := &others
-		if v.IsSize(l.Location) {
-			list = &size
-		}
-		if by := workload.ParsePolicy(l.Entry.By); l.Entry.Once == "" && !slices.Contains(*list, by) {
-			*list = append(*list, by)
+		if by := workload.ParsePolicy(l.Entry.By); l.Entry.Once == "" && v.IsSize(l.Location) && !slices.Contains(size, by) {
+			size = append(size, by)
 		}
 	}
-	return size, others
+	return size
 }
