@@ -256,6 +256,39 @@ func TestOwnersThatSleepThemselves(t *testing.T) {
 	}
 }
 
+// TestOwnersOfOtherNamespaces checks that doctor of one namespace, which does not read an owner elsewhere, leaves open whether a
+// policy holds the owner.
+func TestOwnersOfOtherNamespaces(t *testing.T) {
+	const target = `
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: shop
+  labels: {kustomize.toolkit.fluxcd.io/name: apps, kustomize.toolkit.fluxcd.io/namespace: ops}
+  managedFields: [{manager: kustomize-controller, operation: Apply, fieldsV1: {"f:spec": {"f:replicas": {}}}}]
+spec: {replicas: 2, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}}}
+---
+apiVersion: flyball.dev/v1alpha1
+`
+	tools := GitOps{Appliers: [][]byte{[]byte(
+		`{"apiVersion":"kustomize.toolkit.fluxcd.io/v1","kind":"Kustomization","metadata":{"namespace":"ops","name":"apps"},"spec":{}}`)}}
+	for schedule, want := range map[string]Outcome{
+		"kind: ClusterSchedule\nmetadata: {name: nights}\nspec: {holdOwner: true, target: {namespaces: [shop]}":     NotChecked,
+		"kind: ClusterSchedule\nmetadata: {name: nights}\nspec: {holdOwner: false, target: {namespaces: [shop]}":    Problem,
+		"kind: Schedule\nmetadata: {name: nights, namespace: shop}\nspec: {holdOwner: true, target: {names: [web]}": Problem,
+	} {
+		var c Checkup
+		memory := memoryOf(t, target+schedule+`, upscale: "0 8 * * *", downscale: "0 20 * * *"}`)
+		if err := c.gitops(memory, tools, time.Date(2037, 5, 11, 12, 0, 0, 0, time.UTC)); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Checks[0]; got.Outcome != want {
+			t.Errorf("%s: %s %q, want %s", schedule, got.Outcome, got.Details, want)
+		}
+	}
+}
+
 // TestHelmReleasesWithDriftDetection checks that a HelmRelease is not called harmless after the first night, when nobody
 // owns the count any more.
 func TestHelmReleasesWithDriftDetection(t *testing.T) {

@@ -21,6 +21,8 @@ type nights struct {
 	appliers map[workload.Ref]written
 	// changed has the applied fields of each target that have Flyball's values at the present instant.
 	changed map[workload.Ref][]string
+	// holders has for each target the policy that would hold an object of a GitOps tool of which the world lacks the namespace.
+	holders map[workload.Ref]workload.Policy
 	// due are the targets whose conflicts may have changed at the present instant.
 	due map[workload.Ref]bool
 	// conflicts are grouped by the object of the GitOps tool and the reason of uncertainty.
@@ -41,6 +43,7 @@ type conflictKey struct {
 func newNights(memory *world.Memory, tools GitOps) *nights {
 	n := &nights{tools: tools, objects: map[workload.Ref]applied{}, targets: map[workload.Ref][]workload.Ref{},
 		appliers: map[workload.Ref]written{}, changed: map[workload.Ref][]string{}, due: map[workload.Ref]bool{},
+		holders:   map[workload.Ref]workload.Policy{},
 		conflicts: map[conflictKey]*conflict{}}
 	var refs []workload.Ref
 	memory.EachObject(func(ref workload.Ref) {
@@ -88,6 +91,7 @@ func (n *nights) wrote(write *decide.Write) {
 		delete(n.changed, ref)
 		return
 	}
+	n.findHolder(o)
 	by, _ := n.tools.find(o.by)
 	for _, e := range write.Edits {
 		if (o.declares(e.Pointer) || by.mayDeclare(o, e.Pointer)) && !slices.Contains(n.changed[ref], e.Pointer) {
@@ -125,10 +129,24 @@ func (n *nights) judge(o applied, pointers []string) {
 		if unsure == "" && slices.ContainsFunc(pointers, func(p string) bool { return found.mayDeclare(o, p) && !o.declares(p) }) {
 			unsure = "it corrects drift, and after a night no record says whether its chart has the fields"
 		}
+		if holder, isHeld := n.holders[o.ref]; unsure == "" && isHeld && !isWritten {
+			unsure = holder.String() + " has holdOwner, and only -A reads the namespace " + o.by.Namespace
+		}
 	}
 	key := conflictKey{o.by, unsure}
 	if n.conflicts[key] == nil {
 		n.conflicts[key] = &conflict{by: o.by, unknown: !known, unsure: unsure}
 	}
 	n.conflicts[key].add(o.ref, pointers)
+}
+
+// findHolder notes the policy that has changed a target and may hold the object of its GitOps tool.
+func (n *nights) findHolder(o applied) {
+	k := n.sandbox.Kind(o.by.GroupKind)
+	for _, e := range n.sandbox.Object(o.ref).Ledger {
+		id := workload.ParsePolicy(e.By)
+		if p := n.sandbox.Policy(id); k != nil && k.Adapter.CanOwn() && p != nil && p.MayHold(o.by.Namespace) {
+			n.holders[o.ref] = id
+		}
+	}
 }

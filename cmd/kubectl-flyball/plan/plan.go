@@ -107,7 +107,7 @@ func Make(ctx context.Context, w *source.World, o Input) (*Plan, error) {
 	p := &Plan{From: o.From, To: o.To, Hypothetical: source.Hypothetical(o.Now, o.From), Changes: []Change{}, Notes: slices.Clone(w.Notes),
 		zone: o.Zone, start: source.RunUp(o.Now, o.From), unlisted: o.OnlyTimelines}
 	p.noteUnsimulated(memory)
-	p.noteOwners(memory)
+	p.noteOwners(memory, w.Within)
 	p.noteControllers(memory)
 	if memory, err = p.templates(w, memory, o); err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func Make(ctx context.Context, w *source.World, o Input) (*Plan, error) {
 func (p *Plan) All() []Timeline { return p.all }
 
 // noteOwners adds a note for each owner that a policy holds, or cannot hold, and for each policy that holds none though it should.
-func (p *Plan) noteOwners(memory *world.Memory) {
+func (p *Plan) noteOwners(memory *world.Memory, within string) {
 	var notes []string
 	for policy := range memory.Policies {
 		if !policy.HoldsOwners || policy.Deleting {
@@ -144,6 +144,8 @@ func (p *Plan) noteOwners(memory *world.Memory) {
 		switch {
 		case !memory.HoldsOwners():
 			notes = append(notes, fmt.Sprintf("%s has holdOwner and holds nothing: %s", policy.ID, world.NoOwnerAdapter))
+		case within != "":
+			notes = append(notes, fmt.Sprintf("%s has holdOwner: owners outside of %s are not read, and -A lists them", policy.ID, within))
 		case len(owners) == 0:
 			notes = append(notes, fmt.Sprintf("%s has holdOwner and holds nothing: %s", policy.ID, world.NoOwnerRecord))
 		}

@@ -3,6 +3,7 @@ package plan_test
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,15 @@ func TestPlanHoldsOwnersOfOtherNamespaces(t *testing.T) {
 	}
 	if changes != 6 { // three nights
 		t.Errorf("the owner changes %d times", changes)
+	}
+	w, err := source.Files{Paths: []string{"-"}, Stdin: strings.NewReader(text), FlyballNamespace: source.DefaultNamespace,
+		Within: "ns0"}.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"ClusterSchedule/nights has holdOwner: owners outside of ns0 are not read, and -A lists them"}
+	if notes := made(t, w, 3).Notes; !slices.Equal(notes, want) {
+		t.Errorf("the notes of one namespace are %q, want %q", notes, want)
 	}
 }
 

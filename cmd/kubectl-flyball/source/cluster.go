@@ -52,7 +52,7 @@ type reading struct {
 // Load reads the objects of a query. If the policies and the namespace of the query may not be read, it returns all
 // missing rights as a MissingRights. Other missing rights are in World.Unseen.
 func (c Cluster) Load(ctx context.Context, q Query) (*World, error) {
-	r := &reading{Cluster: c, query: q, world: &World{}}
+	r := &reading{Cluster: c, query: q, world: &World{Within: q.Namespace}}
 	for _, step := range []func(context.Context) error{r.adapters, r.policies, r.namespaces, r.objects} {
 		if err := step(ctx); err != nil {
 			return nil, err

@@ -270,7 +270,7 @@ func (f Files) World(m *Manifests) (*World, error) {
 
 // read returns the world of manifests without compiling it.
 func (f Files) read(m *Manifests) (*World, error) {
-	w := &World{}
+	w := &World{Within: f.Within}
 	if err := w.libraryWith(m.Adapters); err != nil {
 		return nil, err
 	}

@@ -66,6 +66,8 @@ func (q Query) wants(gk schema.GroupKind) bool {
 // World is a world read from a cluster or from files.
 type World struct {
 	world.Lists
+	// Within is the only namespace whose objects were read, beside those of the cluster. Empty means all namespaces.
+	Within string
 	// Kinds are the existing kinds with an adapter, sorted by name.
 	Kinds []AdaptedKind
 	// Notes are remarks about how the world was read, for the user.
