@@ -77,7 +77,7 @@ func (a *Adapter) Render(obj *workload.Object, plan workload.Plan) (Result, erro
 }
 
 // RenderFirst returns Render's writes without those that a freeze or a budget may refuse: restarts of pods, creations and deletions.
-// They must hold up neither a size nor a name in the ledger, by which alone a policy that stops keeps a value.
+// They must hold up neither a size nor a name in the ledger, by which alone a policy that stops keeps a value. Its errors are Render's.
 func (a *Adapter) RenderFirst(obj *workload.Object, plan workload.Plan) (Result, error) {
 	return a.render(obj, plan, renderer.isRefusable)
 }
