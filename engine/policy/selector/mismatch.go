@@ -80,6 +80,8 @@ func (s *Selector) placeMismatches(gk schema.GroupKind, obj *workload.Object, ns
 		return []Mismatch{{"excludeNamespaces", at + " is listed"}}
 	case s.excluded.has(at):
 		return []Mismatch{{"excludeNamespaces", fmt.Sprintf("%s is among %s", at, strings.Join(s.excluded.list(), ", "))}}
+	case s.byLabels == nil && len(s.listed.list()) == 0:
+		return nil // all its kinds live outside namespaces, so its kinds do not match
 	case s.byLabels == nil && !s.listed.has(at):
 		return []Mismatch{{"namespaces", fmt.Sprintf("%s is not among %s", at, strings.Join(s.listed.list(), ", "))}}
 	case s.scope.Protected.Has(at):
