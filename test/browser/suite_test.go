@@ -130,7 +130,7 @@ func visit(user string, args ...string) *visitor {
 	GinkgoHelper()
 	address, errOut, _ := serve(user, args...)
 	Expect(address).To(HavePrefix("http://127.0.0.1:"), "%s", errOut)
-	bounded, cancel := context.WithTimeout(ctx, harness.Patience*2)
+	bounded, cancel := context.WithTimeout(ctx, harness.Patience*20) // of a whole spec, which opens up to 40 pages
 	DeferCleanup(cancel)
 	tab, end, err := chrome.Open(bounded, program, GinkgoWriter.Printf)
 	Expect(err).NotTo(HaveOccurred())
