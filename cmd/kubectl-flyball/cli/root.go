@@ -26,7 +26,8 @@ import (
 	"flyball.dev/flyball/cmd/kubectl-flyball/status"
 	"flyball.dev/flyball/cmd/kubectl-flyball/suggest"
 	"flyball.dev/flyball/cmd/kubectl-flyball/ui"
-	"flyball.dev/flyball/cmd/version"
+	"flyball.dev/flyball/cmd/kubectl-flyball/version"
+	build "flyball.dev/flyball/cmd/version"
 )
 
 // Run runs a command line and returns the exit code.
@@ -79,7 +80,7 @@ func New(env factory.Env) *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(factory.FlagError)
-	root.Version = version.String()
+	root.Version = build.String()
 	root.SetVersionTemplate("kubectl flyball {{.Version}}\n")
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
@@ -88,7 +89,7 @@ func New(env factory.Env) *cobra.Command {
 	for _, verb := range []func(*factory.Factory) *cobra.Command{
 		status.New, explain.New, plan.New, report.New, ui.New, cani.New, freezes.New, override.NewWake, override.NewSleep, override.NewHold,
 		pause.New, except.New,
-		adapter.New, migrate.New, suggest.New, doctor.New, doctor.NewVersion,
+		adapter.New, migrate.New, suggest.New, doctor.New, version.New,
 	} {
 		root.AddCommand(verb(f))
 	}

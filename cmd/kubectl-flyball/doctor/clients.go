@@ -3,7 +3,6 @@ package doctor
 import (
 	"fmt"
 
-	"k8s.io/client-go/discovery"
 	admissionregistration "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	apps "k8s.io/client-go/kubernetes/typed/apps/v1"
 	core "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -20,7 +19,6 @@ type Clients interface {
 	CoreV1() core.CoreV1Interface
 	DiscoveryV1() discoveryv1.DiscoveryV1Interface
 	PolicyV1() policy.PolicyV1Interface
-	Discovery() discovery.DiscoveryInterfaces
 }
 
 // typed implements Clients.
@@ -30,7 +28,6 @@ type typed struct {
 	core                  *core.CoreV1Client
 	slices                *discoveryv1.DiscoveryV1Client
 	policy                *policy.PolicyV1Client
-	discovery             *discovery.DiscoveryClient
 }
 
 func (c *typed) AdmissionregistrationV1() admissionregistration.AdmissionregistrationV1Interface {
@@ -40,7 +37,6 @@ func (c *typed) AppsV1() apps.AppsV1Interface                  { return c.apps }
 func (c *typed) CoreV1() core.CoreV1Interface                  { return c.core }
 func (c *typed) DiscoveryV1() discoveryv1.DiscoveryV1Interface { return c.slices }
 func (c *typed) PolicyV1() policy.PolicyV1Interface            { return c.policy }
-func (c *typed) Discovery() discovery.DiscoveryInterfaces      { return c.discovery }
 
 // newClients returns the clients of a cluster. They share its connections.
 func newClients(config *rest.Config) (c *typed, err error) {
@@ -58,10 +54,6 @@ func newClients(config *rest.Config) (c *typed, err error) {
 		func() (err error) { c.core, err = core.NewForConfigAndClient(config, web); return err },
 		func() (err error) { c.slices, err = discoveryv1.NewForConfigAndClient(config, web); return err },
 		func() (err error) { c.policy, err = policy.NewForConfigAndClient(config, web); return err },
-		func() (err error) {
-			c.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(config, web)
-			return err
-		},
 	} {
 		if err := create(); err != nil {
 			return nil, fmt.Errorf("connect to the cluster: %w", err)

@@ -1,5 +1,3 @@
-// Package migrate is the verb migrate: it reads the objects of other tools, prints Flyball's objects for them, and takes over their
-// sleeping objects. Package convert has the tools, their objects and the ledger.
 package migrate
 
 import (
@@ -15,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/engine/world"
 )
@@ -28,10 +25,10 @@ type Options struct {
 	*factory.Factory
 	factory.Manifests
 	takeOver, apply, dryRun bool
-	tools                   []convert.Tool
+	tools                   []Tool
 	// sleeping is the input for finding objects that another tool has put to sleep. It equals in, except that objects of
 	// the cluster take precedence over objects of files.
-	sleeping *convert.Input
+	sleeping *Input
 
 	args []string
 }
@@ -55,10 +52,10 @@ alone. Without --apply it is a dry run, which treats the printed policies as app
 state. A field that was changed since stays. A second run finds nothing to do.
 
 Exit codes: 0 nothing is left behind, 1 an error, 2 something is left behind, or was not written.`,
-			strings.Join(convert.Names(convert.Tools()), ", ")),
+			strings.Join(Names(Tools()), ", ")),
 		Example: "  kubectl flyball migrate -A > flyball.yaml\n  kubectl flyball migrate kube-green --offline manifests/\n  kubectl " +
 			"flyball migrate lightsout -A --take-over\n  kubectl flyball migrate lightsout -A --take-over --apply",
-		ValidArgs: convert.Names(convert.Tools()),
+		ValidArgs: Names(Tools()),
 	})
 	o.AddAllFlag(cmd)
 	o.AddFilenames(cmd, "Manifests of the tools' objects, instead of those in the cluster; - is standard input")
@@ -84,7 +81,7 @@ func (o *Options) Validate() (err error) {
 	case o.apply && o.Offline():
 		return errors.New("--apply writes to a cluster: leave --offline away")
 	}
-	o.tools, err = convert.Pick(convert.Tools(), o.args)
+	o.tools, err = Pick(Tools(), o.args)
 	return err
 }
 
@@ -94,14 +91,14 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err := convert.Run(o.tools, in, lists)
+	out, err := Convert(o.tools, in, lists)
 	if err != nil {
 		return err
 	}
 	if o.takeOver {
 		return o.runTakeOver(ctx, lists, out)
 	}
-	finding, err := convert.NewFinding(out, o.tools)
+	finding, err := NewFinding(out, o.tools)
 	if err != nil {
 		return err
 	}
@@ -110,10 +107,10 @@ func (o *Options) Run(ctx context.Context) error {
 
 // read returns the input of the tools, and the world that receives their objects. Without a take-over, only the
 // adapters of this world are used.
-func (o *Options) read(ctx context.Context) (*convert.Input, world.Lists, error) {
+func (o *Options) read(ctx context.Context) (*Input, world.Lists, error) {
 	namespace := o.Namespace()
 	files := slices.Concat(o.Paths, o.World)
-	in := &convert.Input{Files: len(files) > 0}
+	in := &Input{Files: len(files) > 0}
 	var m *source.Manifests
 	if in.Files {
 		var err error
@@ -134,19 +131,19 @@ func (o *Options) read(ctx context.Context) (*convert.Input, world.Lists, error)
 }
 
 // objectsOf returns the objects of files, each with its namespace.
-func (o *Options) objectsOf(m *source.Manifests, namespace string) []convert.Object {
+func (o *Options) objectsOf(m *source.Manifests, namespace string) []Object {
 	outside := map[schema.GroupKind]bool{{Kind: "Namespace"}: true}
-	for _, k := range convert.Kinds(o.tools, true) {
+	for _, k := range Kinds(o.tools, true) {
 		outside[k.GroupKind] = k.Cluster
 	}
-	var all []convert.Object
+	var all []Object
 	for i, raw := range m.Others {
-		obj := convert.NewObject(raw, m.Place(i))
+		obj := NewObject(raw, m.Place(i))
 		u := &unstructured.Unstructured{}
 		if obj.Namespace() == "" && !outside[obj.GroupKind()] && u.UnmarshalJSON(raw) == nil {
 			u.SetNamespace(namespace)
 			if placed, err := u.MarshalJSON(); err == nil {
-				obj = convert.NewObject(placed, m.Place(i))
+				obj = NewObject(placed, m.Place(i))
 			}
 		}
 		all = append(all, obj)
@@ -155,7 +152,7 @@ func (o *Options) objectsOf(m *source.Manifests, namespace string) []convert.Obj
 }
 
 // readCluster reads the tools' objects from the cluster, unless they come from files. For a take-over it also reads the world.
-func (o *Options) readCluster(ctx context.Context, in *convert.Input, namespace string) (*convert.Input, world.Lists, error) {
+func (o *Options) readCluster(ctx context.Context, in *Input, namespace string) (*Input, world.Lists, error) {
 	cluster, err := o.Cluster()
 	if err != nil {
 		return nil, world.Lists{}, err
@@ -167,18 +164,18 @@ func (o *Options) readCluster(ctx context.Context, in *convert.Input, namespace 
 	if err != nil {
 		return nil, lists, err
 	}
-	o.sleeping = &convert.Input{}
+	o.sleeping = &Input{}
 	loaded := map[schema.GroupKind]bool{}
 	if o.takeOver {
 		for _, a := range lists.Adapters {
 			loaded[schema.GroupKind{Group: a.Spec.Target.Group, Kind: a.Spec.Target.Kind}] = true
 		}
 		for _, raw := range lists.Objects {
-			o.sleeping.Objects = append(o.sleeping.Objects, convert.NewObject(raw, ""))
+			o.sleeping.Objects = append(o.sleeping.Objects, NewObject(raw, ""))
 		}
 	}
 	var kinds []schema.GroupKind
-	for _, k := range convert.Kinds(o.tools, o.takeOver) {
+	for _, k := range Kinds(o.tools, o.takeOver) {
 		if !loaded[k.GroupKind] && (!in.Files || o.takeOver) {
 			kinds = append(kinds, k.GroupKind)
 		}
@@ -188,7 +185,7 @@ func (o *Options) readCluster(ctx context.Context, in *convert.Input, namespace 
 		return nil, lists, err
 	}
 	for _, raw := range raws {
-		o.sleeping.Objects = append(o.sleeping.Objects, convert.NewObject(raw, ""))
+		o.sleeping.Objects = append(o.sleeping.Objects, NewObject(raw, ""))
 	}
 	if !in.Files {
 		in = o.sleeping
@@ -215,9 +212,9 @@ func (o *Options) lists(ctx context.Context, cluster source.Cluster, namespace s
 }
 
 // runTakeOver moves originals into the ledger. A dry run treats the printed policies as applied.
-func (o *Options) runTakeOver(ctx context.Context, lists world.Lists, out *convert.Output) error {
-	found := &convert.Handovers{DryRun: !o.apply}
-	slept := &convert.Output{}
+func (o *Options) runTakeOver(ctx context.Context, lists world.Lists, out *Output) error {
+	found := &Handovers{DryRun: !o.apply}
+	slept := &Output{}
 	for i := range o.tools {
 		if o.tools[i].Sleepers != nil {
 			o.tools[i].Sleepers(o.sleeping, slept)
@@ -229,11 +226,11 @@ func (o *Options) runTakeOver(ctx context.Context, lists world.Lists, out *conve
 		lists = out.Over(lists)
 	}
 	var err error
-	if found.Items, err = convert.TakeOver(lists, slept.Sleepers, o.Now()); err != nil {
+	if found.Items, err = TakeOver(lists, slept.Sleepers, o.Now()); err != nil {
 		return err
 	}
 	if !o.apply {
-		if found.Changes, err = convert.StateChanges(lists, found.Items, printedPolicies(out), o.Now()); err != nil {
+		if found.Changes, err = StateChanges(lists, found.Items, printedPolicies(out), o.Now()); err != nil {
 			return err
 		}
 	}

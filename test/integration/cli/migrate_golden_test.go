@@ -18,7 +18,7 @@ import (
 func printedOutput() {
 	It("is accepted by the API server, its CEL rules and the webhook: every golden file", func() {
 		ns := suite.Namespace(ctx, env)
-		files, err := filepath.Glob(filepath.Join(env.Root, "cmd/kubectl-flyball/migrate/convert/testdata/*/*.txt"))
+		files, err := filepath.Glob(filepath.Join(env.Root, "cmd/kubectl-flyball/migrate/testdata/*/*.txt"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(len(files)).To(BeNumerically(">", 20))
 		accepted := 0

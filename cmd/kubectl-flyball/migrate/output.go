@@ -1,4 +1,4 @@
-package convert
+package migrate
 
 import (
 	"encoding/json"
@@ -119,9 +119,9 @@ func (o *Output) TakeOverStep(tool, why string) {
 	o.Step(text, "kubectl flyball migrate "+tool+" -A --take-over --apply")
 }
 
-// Run converts the input with each tool. The world into receives the new objects, and its adapters are used to check
+// Convert converts the input with each tool. The world into receives the new objects, and its adapters are used to check
 // them. Objects that the check refuses are left behind.
-func Run(tools []Tool, in *Input, into world.Lists) (*Output, error) {
+func Convert(tools []Tool, in *Input, into world.Lists) (*Output, error) {
 	out := &Output{}
 	for i := range tools {
 		one := &Output{}

@@ -1,4 +1,5 @@
-package doctor
+// Package version is the verb version: the versions of the plugin, the manager, the API and Kubernetes, and their skew.
+package version
 
 import (
 	"cmp"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	apps "k8s.io/client-go/kubernetes/typed/apps/v1"
 	"k8s.io/client-go/rest"
 
 	"flyball.dev/flyball/cmd/kubectl-flyball/factory"
@@ -15,6 +18,46 @@ import (
 	"flyball.dev/flyball/cmd/version"
 	"flyball.dev/flyball/crds/v1alpha1"
 )
+
+// Options are the flags of version.
+type Options struct {
+	*factory.Factory
+	client bool
+}
+
+// New returns the verb version.
+func New(f *factory.Factory) *cobra.Command {
+	o := &Options{Factory: f}
+	cmd := factory.Command(o, &cobra.Command{
+		Use:   "version",
+		Short: "Print the versions of this plugin, of the manager and of the API, and warn of skew",
+		Args:  cobra.NoArgs,
+	})
+	cmd.Flags().BoolVar(&o.client, "client", false, "Only the version of this plugin; ask no cluster")
+	return cmd
+}
+
+// Complete implements factory.Verb.
+func (o *Options) Complete([]string) error { return nil }
+
+// Validate implements factory.Verb.
+func (o *Options) Validate() error { return nil }
+
+// Run prints the versions.
+func (o *Options) Run(ctx context.Context) error {
+	own, _ := version.Get()
+	v := Versions{Client: own, ClientAPI: v1alpha1.GroupVersion.String()}
+	if !o.client && !o.Offline() {
+		config, err := o.RestConfig()
+		if err != nil {
+			return err
+		}
+		if err := v.Ask(ctx, config, o.FlyballNamespace); err != nil {
+			return err
+		}
+	}
+	return o.Print(v)
+}
 
 // Versions are the versions of the plugin, the manager, the API and Kubernetes.
 type Versions struct {
@@ -51,16 +94,20 @@ func (v Versions) Text(w *printer.Writer) {
 
 // Ask reads the versions from a cluster and compares them.
 func (v *Versions) Ask(ctx context.Context, config *rest.Config, flyballNamespace string) error {
-	clients, err := newClients(config)
+	server, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return err
+		return fmt.Errorf("connect to the cluster: %w", err)
 	}
-	info, err := clients.Discovery().ServerVersion()
+	workloads, err := apps.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connect to the cluster: %w", err)
+	}
+	info, err := server.ServerVersion()
 	if err != nil {
 		return fmt.Errorf("ask the cluster for its version: %w", err)
 	}
 	v.Kubernetes = info.GitVersion
-	groups, err := clients.Discovery().ServerGroups()
+	groups, err := server.ServerGroups()
 	if err != nil {
 		return fmt.Errorf("ask the cluster for its API groups: %w", err)
 	}
@@ -71,14 +118,14 @@ func (v *Versions) Ask(ctx context.Context, config *rest.Config, flyballNamespac
 			}
 		}
 	}
-	v.Manager, v.ManagerUnknown = managerVersion(ctx, clients, flyballNamespace)
+	v.Manager, v.ManagerUnknown = managerVersion(ctx, workloads.Deployments(flyballNamespace), flyballNamespace)
 	v.compare()
 	return nil
 }
 
 // managerVersion returns the image tag of the manager's Deployment, or the reason why the version is unknown.
-func managerVersion(ctx context.Context, clients Clients, namespace string) (version, unknown string) {
-	list, err := clients.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=flyball"})
+func managerVersion(ctx context.Context, deployments apps.DeploymentInterface, namespace string) (version, unknown string) {
+	list, err := deployments.List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=flyball"})
 	switch {
 	case err != nil:
 		return "", err.Error()
@@ -108,44 +155,4 @@ func (v *Versions) compare() {
 				"the manager is %s and this plugin %s: answers about the future are this plugin's, and may differ from what the manager does",
 				v.Manager, v.Client))
 	}
-}
-
-// VersionOptions are the flags of version.
-type VersionOptions struct {
-	*factory.Factory
-	client bool
-}
-
-// NewVersion returns the verb version.
-func NewVersion(f *factory.Factory) *cobra.Command {
-	o := &VersionOptions{Factory: f}
-	cmd := factory.Command(o, &cobra.Command{
-		Use:   "version",
-		Short: "Print the versions of this plugin, of the manager and of the API, and warn of skew",
-		Args:  cobra.NoArgs,
-	})
-	cmd.Flags().BoolVar(&o.client, "client", false, "Only the version of this plugin; ask no cluster")
-	return cmd
-}
-
-// Complete implements factory.Verb.
-func (o *VersionOptions) Complete([]string) error { return nil }
-
-// Validate implements factory.Verb.
-func (o *VersionOptions) Validate() error { return nil }
-
-// Run prints the versions.
-func (o *VersionOptions) Run(ctx context.Context) error {
-	own, _ := version.Get()
-	v := Versions{Client: own, ClientAPI: v1alpha1.GroupVersion.String()}
-	if !o.client && !o.Offline() {
-		config, err := o.RestConfig()
-		if err != nil {
-			return err
-		}
-		if err := v.Ask(ctx, config, o.FlyballNamespace); err != nil {
-			return err
-		}
-	}
-	return o.Print(v)
 }

@@ -1,4 +1,4 @@
-package convert
+package migrate
 
 // Tools returns the tools, in the order in which their objects are printed.
 func Tools() []Tool {

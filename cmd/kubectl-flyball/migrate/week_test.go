@@ -1,4 +1,4 @@
-package convert_test
+package migrate_test
 
 import (
 	"slices"
@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"pgregory.net/rapid"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/engine/timeline"
 )
 
@@ -20,7 +20,7 @@ func TestWindowsAreOpenAfterAStart(t *testing.T) {
 		minutes := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) int { return step * rapid.IntRange(0, length/step-1).Draw(t, "step") }), 1, 6)
 		starts, ends := minutes.Draw(t, "starts"), minutes.Draw(t, "ends")
 		var open []timeline.Timeline
-		for _, w := range convert.Between(starts, ends) {
+		for _, w := range migrate.Between(starts, ends) {
 			one, errs := timeline.ParseWindow(w, time.UTC, field.NewPath("window"))
 			if len(errs) > 0 {
 				t.Fatal(errs.ToAggregate())

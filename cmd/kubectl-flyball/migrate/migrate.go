@@ -1,11 +1,11 @@
-// Package convert converts the objects of other tools to Flyball's objects, and moves the tools' records of sleeping
-// workloads into the ledger. It is pure: it maps JSON objects to objects, notes and patches, without a client or a
-// clock. Every returned object compiles. Each difference in meaning is noted beside its object, and everything without
-// a counterpart is listed as left behind and never dropped in silence. One file for each tool knows
-// the meaning of the tool's objects; tools.go lists them.
+// Package migrate is the verb migrate: it converts the objects of other tools to Flyball's objects, and moves the tools' records
+// of sleeping workloads into the ledger. verb.go and apply.go read and write the cluster. Everything else is pure: it maps
+// JSON objects to objects, notes and patches, without a client or a clock. Every returned object compiles. Each difference
+// in meaning is noted beside its object, and everything without a counterpart is listed as left behind and never dropped in
+// silence. One file for each tool knows the meaning of the tool's objects; tools.go lists them.
 //
 // Decisions (docs/decisions): 0033.
-package convert
+package migrate
 
 import (
 	"fmt"

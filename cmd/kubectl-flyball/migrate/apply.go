@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/policy"
@@ -23,7 +22,7 @@ import (
 )
 
 // unapplied returns the names of the printed policies that a world does not have yet.
-func unapplied(out *convert.Output, lists world.Lists) []string {
+func unapplied(out *Output, lists world.Lists) []string {
 	var names []string
 	for _, id := range printedPolicies(out) {
 		if !slices.ContainsFunc(lists.Policies, func(q policy.Object) bool { return source.IDOf(q) == id }) {
@@ -34,7 +33,7 @@ func unapplied(out *convert.Output, lists world.Lists) []string {
 }
 
 // printedPolicies returns the identities of the printed policies.
-func printedPolicies(out *convert.Output) []workload.Policy {
+func printedPolicies(out *Output) []workload.Policy {
 	var ids []workload.Policy
 	for _, e := range out.Emitted {
 		if p, ok := e.Object.(policy.Object); ok {
@@ -46,7 +45,7 @@ func printedPolicies(out *convert.Output) []workload.Policy {
 
 // handOver sends the patches of migrate --take-over: originals kept by other tools move into Flyball's ledger. It calls the
 // function doing before each patch. It collects missing rights into one error, and records any other failure for its object.
-func handOver(ctx context.Context, cluster source.Cluster, lists world.Lists, items []*convert.Handover, doing func(target string)) error {
+func handOver(ctx context.Context, cluster source.Cluster, lists world.Lists, items []*Handover, doing func(target string)) error {
 	var missing source.MissingRights
 	for _, h := range items {
 		if h.Patch == nil {
@@ -77,7 +76,7 @@ func handOver(ctx context.Context, cluster source.Cluster, lists world.Lists, it
 			h.Error = err.Error()
 		}
 	}
-	if len(missing) > 0 && !slices.ContainsFunc(items, func(h *convert.Handover) bool { return h.Done }) {
+	if len(missing) > 0 && !slices.ContainsFunc(items, func(h *Handover) bool { return h.Done }) {
 		return missing
 	}
 	return nil
@@ -116,11 +115,11 @@ func notReadyYet(lists world.Lists, id workload.Policy) string {
 }
 
 // nameUnapplied names, for each object left over, the printed policy that takes the object over once it is applied.
-func nameUnapplied(out *convert.Output, lists world.Lists, sleepers []convert.Sleeper, items []*convert.Handover, now time.Time) error {
+func nameUnapplied(out *Output, lists world.Lists, sleepers []Sleeper, items []*Handover, now time.Time) error {
 	if len(unapplied(out, lists)) == 0 {
 		return nil
 	}
-	then, err := convert.TakeOver(out.Over(lists), sleepers, now)
+	then, err := TakeOver(out.Over(lists), sleepers, now)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package convert_test
+package migrate_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
 )
@@ -28,7 +28,7 @@ var now = time.Date(2037, 5, 13, 19, 0, 0, 0, time.UTC)
 // a take-over. Every printed manifest is read again as a manifest of Flyball, so it is checked against the schemas and
 // compiled.
 func TestMigrationsMatchGoldenFiles(t *testing.T) {
-	for _, tool := range convert.Tools() {
+	for _, tool := range migrate.Tools() {
 		cases, err := filepath.Glob(filepath.Join("testdata", tool.Name, "*.yaml"))
 		if err != nil || len(cases) == 0 {
 			t.Errorf("%s: %d cases, %v", tool.Name, len(cases), err)
@@ -47,33 +47,33 @@ func checkCase(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := &convert.Input{Files: true}
+	in := &migrate.Input{Files: true}
 	for i, raw := range m.Others {
-		in.Objects = append(in.Objects, convert.NewObject(raw, filepath.Base(m.Place(i))))
+		in.Objects = append(in.Objects, migrate.NewObject(raw, filepath.Base(m.Place(i))))
 	}
 	w, err := files.World(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := convert.Run(convert.Tools(), in, w.Lists)
+	out, err := migrate.Convert(migrate.Tools(), in, w.Lists)
 	if err != nil {
 		t.Fatal(err)
 	}
-	finding, err := convert.NewFinding(out, convert.Tools())
+	finding, err := migrate.NewFinding(out, migrate.Tools())
 	if err != nil {
 		t.Fatal(err)
 	}
 	printed := text(t, finding)
 	readAgain(t, printed, len(out.Emitted))
 
-	slept := &convert.Output{}
-	for _, tool := range convert.Tools() {
+	slept := &migrate.Output{}
+	for _, tool := range migrate.Tools() {
 		if tool.Sleepers != nil {
 			tool.Sleepers(in, slept)
 		}
 	}
-	handovers := &convert.Handovers{Left: slept.Left}
-	if handovers.Items, err = convert.TakeOver(out.Over(w.Lists), slept.Sleepers, now); err != nil {
+	handovers := &migrate.Handovers{Left: slept.Left}
+	if handovers.Items, err = migrate.TakeOver(out.Over(w.Lists), slept.Sleepers, now); err != nil {
 		t.Fatal(err)
 	}
 	if len(handovers.Items)+len(handovers.Left) > 0 {

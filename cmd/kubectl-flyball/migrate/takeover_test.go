@@ -1,4 +1,4 @@
-package convert_test
+package migrate_test
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"flyball.dev/flyball/adapters"
-	"flyball.dev/flyball/cmd/kubectl-flyball/migrate/convert"
+	"flyball.dev/flyball/cmd/kubectl-flyball/migrate"
 	"flyball.dev/flyball/cmd/kubectl-flyball/printer"
 	"flyball.dev/flyball/crds/v1alpha1"
 	"flyball.dev/flyball/engine/path/rawjson"
@@ -46,9 +46,9 @@ func lists(t *testing.T, object string, change func(*v1alpha1.Schedule)) world.L
 	return l
 }
 
-func sleeperOf(object string) convert.Sleeper {
-	return convert.Sleeper{Object: convert.NewObject([]byte(object), ""), Marks: []string{"/metadata/annotations/tool"},
-		Originals: []convert.Original{{Pointer: "/spec/replicas", Was: "3", Set: "0"}}}
+func sleeperOf(object string) migrate.Sleeper {
+	return migrate.Sleeper{Object: migrate.NewObject([]byte(object), ""), Marks: []string{"/metadata/annotations/tool"},
+		Originals: []migrate.Original{{Pointer: "/spec/replicas", Was: "3", Set: "0"}}}
 }
 
 func TestTakeOver(t *testing.T) {
@@ -58,7 +58,7 @@ func TestTakeOver(t *testing.T) {
 		object string
 		world  func(*v1alpha1.Schedule)
 		lists  func(*world.Lists)
-		edit   func(*convert.Sleeper)
+		edit   func(*migrate.Sleeper)
 		// want is the ledger entry of the field. It is empty if the object is left as it is. The reason for this then begins
 		// with left.
 		want, left, note string
@@ -72,9 +72,9 @@ func TestTakeOver(t *testing.T) {
 		{reason: "a policy that leaves another count", object: plain,
 			world: func(s *v1alpha1.Schedule) { s.Spec.AsleepAs = &v1alpha1.AsleepAs{Replicas: new(int64(1))} },
 			want:  `{"was":3,"set":1,"by":"Schedule/shop/nights","since":"2037-05-13T20:00:00Z"}`, note: "/spec/replicas changes from 0 to 1"},
-		{reason: "it was absent", object: plain, edit: func(s *convert.Sleeper) { s.Originals[0].Was = "" },
+		{reason: "it was absent", object: plain, edit: func(s *migrate.Sleeper) { s.Originals[0].Was = "" },
 			want: `{"set":0,"by":"Schedule/shop/nights","since":"2037-05-13T20:00:00Z"}`},
-		{reason: "two tools on one field", object: plain, edit: func(s *convert.Sleeper) { s.Originals = append(s.Originals, s.Originals[0]) },
+		{reason: "two tools on one field", object: plain, edit: func(s *migrate.Sleeper) { s.Originals = append(s.Originals, s.Originals[0]) },
 			want: `{"was":3,"set":0,"by":"Schedule/shop/nights","since":"2037-05-13T20:00:00Z"}`},
 		{reason: "no policy selects it", object: plain, world: func(s *v1alpha1.Schedule) { s.Namespace = "other" },
 			left: "no policy puts it to sleep by /spec/replicas: none selects it"},
@@ -101,7 +101,7 @@ func TestTakeOver(t *testing.T) {
 			if tc.edit != nil {
 				tc.edit(&s)
 			}
-			all, err := convert.TakeOver(l, []convert.Sleeper{s}, night)
+			all, err := migrate.TakeOver(l, []migrate.Sleeper{s}, night)
 			if err != nil || len(all) != 1 {
 				t.Fatalf("%d, %v", len(all), err)
 			}
@@ -131,7 +131,7 @@ func TestTakeOverLeavesOtherFields(t *testing.T) {
 		`{"manager":"tool","fieldsV1":{"f:spec":{"f:replicas":{},"f:paused":{}}}},{"manager":"whole","fieldsV1":{"f:spec":{}}},`+
 		`{"manager":"only","fieldsV1":{"f:spec":{"f:replicas":{}}}},{"manager":"flyball","fieldsV1":{"f:spec":{"f:replicas":{}}}}],`+
 		`"resourceVersion"`, 1)
-	all, err := convert.TakeOver(lists(t, object, nil), []convert.Sleeper{sleeperOf(object)}, night)
+	all, err := migrate.TakeOver(lists(t, object, nil), []migrate.Sleeper{sleeperOf(object)}, night)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestTakeOverTwice(t *testing.T) {
 	object := strings.Replace(web, "%s",
 		`,"flyball.dev/ledger":"{\"/spec/replicas\":{\"was\":3,\"set\":0,\"by\":\"Schedule/shop/nights\"},\"of\":\"Deployment/web\"}"`, 1)
 	object = strings.Replace(object, `"tool":"3",`, "", 1)
-	all, err := convert.TakeOver(lists(t, object, nil), []convert.Sleeper{sleeperOf(object)}, night)
+	all, err := migrate.TakeOver(lists(t, object, nil), []migrate.Sleeper{sleeperOf(object)}, night)
 	if err != nil || len(all) != 0 {
 		t.Errorf("%v, %v", all, err)
 	}
@@ -163,18 +163,18 @@ func TestStateChanges(t *testing.T) {
 		world  func(*v1alpha1.Schedule)
 		beside string
 		of     []workload.Policy
-		want   []convert.StateChange
+		want   []migrate.StateChange
 	}{
 		{reason: "asleep and taken over", of: nights},
 		{reason: "what the tool left alone", beside: other, of: nights,
-			want: []convert.StateChange{{Target: "Deployment.apps/shop/other", Change: "replicas 2 -> 0", By: "Schedule/shop/nights"}}},
+			want: []migrate.StateChange{{Target: "Deployment.apps/shop/other", Change: "replicas 2 -> 0", By: "Schedule/shop/nights"}}},
 		{reason: "... and is kept out", beside: strings.Replace(other, `"resourceVersion"`,
 			`"labels":{"flyball.dev/exclude":"true"},"resourceVersion"`, 1), of: nights},
 		{reason: "... by another policy", beside: other},
 		{reason: "awake by now", world: func(s *v1alpha1.Schedule) { s.Spec.Upscale, s.Spec.Downscale = "0 20 * * *", "0 8 * * *" }, of: nights,
-			want: []convert.StateChange{{Target: "Deployment.apps/shop/web", Change: "replicas 0 -> 3", By: "Schedule/shop/nights"}}},
+			want: []migrate.StateChange{{Target: "Deployment.apps/shop/web", Change: "replicas 0 -> 3", By: "Schedule/shop/nights"}}},
 		{reason: "another count", world: func(s *v1alpha1.Schedule) { s.Spec.AsleepAs = &v1alpha1.AsleepAs{Replicas: new(int64(1))} }, of: nights,
-			want: []convert.StateChange{{Target: "Deployment.apps/shop/web", Change: "/spec/replicas 0 -> 1", By: "Schedule/shop/nights"}}},
+			want: []migrate.StateChange{{Target: "Deployment.apps/shop/web", Change: "/spec/replicas 0 -> 1", By: "Schedule/shop/nights"}}},
 		{reason: "no policy takes it over", world: func(s *v1alpha1.Schedule) { s.Namespace = "other" }, of: nights},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -182,11 +182,11 @@ func TestStateChanges(t *testing.T) {
 			if tc.beside != "" {
 				l.Objects = append(l.Objects, []byte(tc.beside))
 			}
-			items, err := convert.TakeOver(l, []convert.Sleeper{sleeperOf(plain)}, night)
+			items, err := migrate.TakeOver(l, []migrate.Sleeper{sleeperOf(plain)}, night)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := convert.StateChanges(l, items, tc.of, night)
+			got, err := migrate.StateChanges(l, items, tc.of, night)
 			if diff := cmp.Diff(tc.want, got); err != nil || diff != "" {
 				t.Errorf("%v\n%s", err, diff)
 			}
@@ -198,16 +198,16 @@ func TestStateChanges(t *testing.T) {
 func TestBriefPatch(t *testing.T) {
 	object := strings.Replace(strings.Replace(web, "%s", "", 1), `"resourceVersion"`,
 		`"managedFields":[{"manager":"tool","fieldsV1":{"f:spec":{"f:replicas":{},"f:paused":{}}}}],"resourceVersion"`, 1)
-	all, err := convert.TakeOver(lists(t, object, nil), []convert.Sleeper{sleeperOf(object)}, night)
+	all, err := migrate.TakeOver(lists(t, object, nil), []migrate.Sleeper{sleeperOf(object)}, night)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var wide, data bytes.Buffer
-	if err := printer.Print(&wide, &convert.Handovers{Items: all}, printer.Wide, false); err != nil ||
+	if err := printer.Print(&wide, &migrate.Handovers{Items: all}, printer.Wide, false); err != nil ||
 		strings.Contains(wide.String(), "managedFields") || !strings.Contains(wide.String(), "patch: {") {
 		t.Errorf("%v\n%s", err, wide.String())
 	}
-	if err := printer.Print(&data, &convert.Handovers{Items: all}, printer.JSON, false); err != nil ||
+	if err := printer.Print(&data, &migrate.Handovers{Items: all}, printer.JSON, false); err != nil ||
 		!strings.Contains(data.String(), "managedFields") {
 		t.Errorf("%v\n%s", err, data.String())
 	}
