@@ -372,7 +372,7 @@ func (v *View) DecideAll(wants []Want, keeps func(projection.Location) bool, pla
 		l := v.EntryAt(n.Location)
 		d := v.decide(claimedSituation(n, l), n, l, plan.Within)
 		switch {
-		case !touchesAny(n.Pointer, released) && !(d.Write && waits(&d)):
+		case !touchesAny(n.Pointer, released) && (!d.Write || !waits(&d)):
 			d.share(n, l, plan.Keep)
 			decisions = append(decisions, d)
 		case l != nil:
