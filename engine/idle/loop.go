@@ -257,7 +257,7 @@ func (l *Monitor) Report(p *world.Policy, _ policy.Object) (reason, message stri
 }
 
 // ChangedOn implements reconcile.Actuator: no pod is changed.
-func (l *Monitor) ChangedOn(schema.GroupKind) int { return 0 }
+func (l *Monitor) ChangedOn(schema.GroupKind) (int, string) { return 0, "" }
 
 // Leftover implements reconcile.Actuator: no pod is changed.
 func (l *Monitor) Leftover(*world.Policy) string { return "" }

@@ -25,7 +25,7 @@ func (s *sets) Resource(ctx context.Context, gk schema.GroupKind) (schema.GroupV
 
 // An object is known only with the right UID, and no owner reference can start a watch of all nodes or pods.
 func TestOwnersNeedTheRightUID(t *testing.T) {
-	s := stream{make(chan string)}
+	s := stream{pods: make(chan string)}
 	server := httptest.NewServer(s)
 	defer server.Close()
 	watches, err := watch.NewManager(&rest.Config{Host: server.URL})

@@ -3,6 +3,7 @@ package pods
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -119,17 +120,29 @@ func (s *kinds) isSettled(gk schema.GroupKind) bool {
 	return len(s.all) < ownerKindsAtMost
 }
 
-// count returns the number of settled kinds, and whether pods count as unknown until more is known of some kind.
-func (s *kinds) count() (settled int, awaited bool) {
+// settled returns the number of settled kinds.
+func (s *kinds) settled() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range s.all {
-		awaited = awaited || k.isAwaited()
 		if k.isSettled() {
-			settled++
+			n++
 		}
 	}
-	return settled, awaited
+	return n
+}
+
+// awaited returns the kinds of which more must be known before pods are, in the order of their names.
+func (s *kinds) awaited() (names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for gk, k := range s.all {
+		if k.isAwaited() {
+			names = append(names, gk.String())
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // find starts the watch of a kind once it is known whether the kind can be watched.

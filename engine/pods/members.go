@@ -157,6 +157,24 @@ func (m *Members) Trouble() string {
 	return ""
 }
 
+// Awaited returns the lists without which pods are unknown: "pods", "nodes", and kinds of owners. Empty: none.
+func (m *Members) Awaited() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.awaited()
+}
+
+// awaited does what Awaited does. The caller holds the lock.
+func (m *Members) awaited() (names []string) {
+	if m.pods == nil || !m.pods.HasSynced() {
+		names = append(names, "pods")
+	}
+	if m.ordering && (m.nodes == nil || !m.nodes.HasSynced() || m.nextNodes != nil) {
+		names = append(names, "nodes")
+	}
+	return append(names, m.owners.awaited()...)
+}
+
 // Fleet returns the current active pods of a target; false: not everything is known yet.
 func (m *Members) Fleet(ref workload.Ref) (*workload.Fleet, bool) {
 	m.mu.Lock()

@@ -19,8 +19,12 @@ import (
 	"flyball.dev/flyball/test/await"
 )
 
-// stream serves a watch of pods, whose events the test sends, and a watch of nodes, which is always empty.
-type stream struct{ pods chan string }
+// stream serves a watch of pods, whose events the test sends, and a watch of nodes, which is always empty. The list of nodes
+// ends once nodes is closed; nil: at once.
+type stream struct {
+	pods  chan string
+	nodes chan struct{}
+}
 
 // ServeHTTP implements http.Handler.
 func (s stream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -35,6 +39,9 @@ func (s stream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	const synced = `{"apiVersion":"v1","kind":%q,"metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}`
 	if strings.HasSuffix(r.URL.Path, "/nodes") {
+		if s.nodes != nil {
+			<-s.nodes
+		}
 		send("BOOKMARK", fmt.Sprintf(synced, "Node"))
 		<-r.Context().Done()
 		return
@@ -93,10 +100,67 @@ func receive(t *testing.T, c chan struct{}, what string) {
 	}
 }
 
+// membersOf returns Members that watch a server, and the calls of their listener.
+func membersOf(t *testing.T, s stream) (*Members, *watch.Manager, listener) {
+	t.Helper()
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	watches, err := watch.NewManager(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(watches.Close)
+	heard := listener{make(chan struct{}, 100), make(chan struct{}, 100)}
+	m := New(Options{Watches: watches, Cluster: &cluster{asked: map[schema.GroupKind]int{}}, Own: "flyball"})
+	m.Observe(heard)
+	return m, watches, heard
+}
+
+func TestPodsAreUnknownUntilTheirNodesAreKnown(t *testing.T) {
+	s := stream{pods: make(chan string), nodes: make(chan struct{})}
+	m, _, heard := membersOf(t, s)
+	if err := m.NeedContainers(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.pods <- ""
+	receive(t, heard.settled, "knowledge of pods alone")
+	if err := m.Need(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, known := m.Fleet(workload.Ref{}); known {
+		t.Error("pods are known before their nodes")
+	}
+	close(s.nodes)
+	receive(t, heard.settled, "knowledge of nodes")
+}
+
+func TestAWatchThatWasInSyncBeforeItWasTakenCounts(t *testing.T) {
+	s := stream{pods: make(chan string)}
+	m, watches, heard := membersOf(t, s)
+	if err := m.Need(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	s.pods <- ""
+	receive(t, heard.settled, "knowledge without labels")
+	labels := []string{"zone"}
+	before, err := watches.Ensure(t.Context(), watch.Source{GVR: nodeResource, ID: fmt.Sprintf("members %q", labels),
+		Projector: newNodes(m.identity, labels)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := before.WaitSynced(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Need(t.Context(), labels); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, heard.settled, "knowledge of labels")
+}
+
 // Authors of pods can name owners of any kind. Kinds that do not answer leave all other pods known, but the owners of
 // their own pods are not sure.
 func TestUnreachableOwnersDoNotBlockOtherPods(t *testing.T) {
-	s := stream{make(chan string)}
+	s := stream{pods: make(chan string)}
 	server := httptest.NewServer(s)
 	defer server.Close()
 	watches, err := watch.NewManager(&rest.Config{Host: server.URL})

@@ -52,7 +52,8 @@ func (m *Members) begin(ctx context.Context) context.Context {
 }
 
 // ensurePods starts a watch of pods with the needed fields. If these have changed, pods are read again and
-// unknown until then.
+// unknown until then. It checks in any case whether everything is known: a watch of nodes may have come into sync before it
+// was taken, and nothing tells of it again.
 func (m *Members) ensurePods(ctx context.Context) error {
 	m.mu.Lock()
 	has, wide, turn := m.pods != nil && m.wide == m.measuring, m.measuring, m.podTurn+1
@@ -65,6 +66,7 @@ func (m *Members) ensurePods(ctx context.Context) error {
 	}
 	m.mu.Unlock()
 	if has {
+		m.check()
 		return nil
 	}
 	pods, err := m.ensure(ctx, watch.Source{GVR: podResource, ID: fmt.Sprintf("members %t %d", wide, turn),
@@ -100,17 +102,17 @@ func (m *Members) Drop() {
 	m.needing.Lock()
 	defer m.needing.Unlock()
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.ordering, m.labels = false, nil
-	if m.drop() {
-		return
-	}
-	for _, w := range []*watch.Watch{m.nodes, m.nextNodes} {
-		if w != nil {
-			w.Release()
+	if !m.drop() {
+		for _, w := range []*watch.Watch{m.nodes, m.nextNodes} {
+			if w != nil {
+				w.Release()
+			}
 		}
+		m.nodes, m.nextNodes = nil, nil
 	}
-	m.nodes, m.nextNodes = nil, nil
+	m.mu.Unlock()
+	m.check()
 }
 
 // DropContainers ends NeedContainers. If pods are needed otherwise, they are read again without containers. Pods that
@@ -155,10 +157,7 @@ func (m *Members) check() {
 		m.nodes.Release()
 		m.nodes, m.nextNodes = m.nextNodes, nil
 	}
-	known := m.need != nil && m.pods != nil && m.pods.HasSynced() && m.nextNodes == nil &&
-		(!m.ordering || m.nodes != nil && m.nodes.HasSynced())
-	settled, awaited := m.owners.count()
-	known = known && !awaited
+	known, settled := m.need != nil && len(m.awaited()) == 0, m.owners.settled()
 	tell := known && (!m.known || settled != m.settled)
 	m.known, m.settled = known, settled
 	m.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -26,8 +27,9 @@ type Index interface {
 	// there can be no others.
 	Groups(ref workload.Ref) []workload.Ref
 	Above(ref workload.Ref) (refs []workload.Ref, sure bool)
-	// Trouble returns the reason why pods are not fully known.
+	// Trouble returns the failure that keeps pods from being known. Awaited returns the lists that have to be read before.
 	Trouble() string
+	Awaited() []string
 }
 
 // Writer sends patches.
@@ -137,7 +139,7 @@ func (l *Skeleton) Unread(impossible string) string {
 	if why := l.members.Trouble(); why != "" {
 		return "the pods are not known, so " + impossible + ": " + why
 	}
-	return "the pods are not known yet"
+	return "the pods are not known yet: the first list has not ended of " + strings.Join(l.members.Awaited(), ", ")
 }
 
 // GroupsIn returns those of some owners, in a namespace or in all, that own pods directly.

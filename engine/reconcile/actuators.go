@@ -23,8 +23,9 @@ type Actuator interface {
 	// Report sets the actuator's part of a policy's status in the object. It returns the reason and the message of a
 	// fault that makes the policy unready; empty: no fault.
 	Report(p *world.Policy, obj policy.Object) (reason, message string)
-	// ChangedOn returns the number of objects of a kind with something to be restored on their pods.
-	ChangedOn(gk schema.GroupKind) int
+	// ChangedOn returns the number of objects of a kind with something to be restored on their pods. unread is the reason why
+	// there may be more; empty: there are no more.
+	ChangedOn(gk schema.GroupKind) (n int, unread string)
 	// Leftover returns the reason why pods may still have to be restored for a policy being deleted, or "".
 	Leftover(p *world.Policy) string
 	// Run acts until the context ends.
@@ -55,12 +56,14 @@ func (all Actuators) Report(p *world.Policy, obj policy.Object) (reason, message
 	return reason, message
 }
 
-// ChangedOn returns the number of objects of a kind with something to be restored on their pods.
-func (all Actuators) ChangedOn(gk schema.GroupKind) (n int) {
+// ChangedOn returns the number of objects of a kind with something to be restored on their pods. unread is the first reason
+// why there may be more; empty: there are no more.
+func (all Actuators) ChangedOn(gk schema.GroupKind) (n int, unread string) {
 	for _, a := range all {
-		n += a.ChangedOn(gk)
+		more, why := a.ChangedOn(gk)
+		n, unread = n+more, cmp.Or(unread, why)
 	}
-	return n
+	return n, unread
 }
 
 // Leftover returns the first reason why pods may still have to be restored for a policy being deleted, or "".

@@ -46,7 +46,7 @@ func (l *Actuator) Report(p *world.Policy, obj policy.Object) (reason, message s
 }
 
 // ChangedOn implements reconcile.Actuator: changes of pods are those of package resize.
-func (l *Actuator) ChangedOn(schema.GroupKind) int { return 0 }
+func (l *Actuator) ChangedOn(schema.GroupKind) (int, string) { return 0, "" }
 
 // Leftover implements reconcile.Actuator: changes of pods are those of package resize.
 func (l *Actuator) Leftover(*world.Policy) string { return "" }

@@ -39,8 +39,9 @@ import (
 type Options struct {
 	*Finalizers
 	Targets *reconcile.Queue
-	// ChangedOn returns the number of a kind's objects with something to be restored on their pods.
-	ChangedOn func(schema.GroupKind) int
+	// ChangedOn returns the number of a kind's objects with something to be restored on their pods, and the reason why there
+	// may be more; empty: there are no more.
+	ChangedOn func(schema.GroupKind) (n int, unread string)
 	Config    *rest.Config
 	// DryRun shows the objects as if they were written; nil: the objects are shown as they are.
 	DryRun *apply.DryRun
@@ -111,9 +112,16 @@ func New(m *Metrics, opts Options) (*Controller, error) {
 }
 
 // changed returns the number of a kind's objects for which Flyball has something to restore, on the object or on its
-// pods.
-func (c *Controller) changed(k *world.LiveKind) int {
-	return k.Live.Ledgers() + c.ChangedOn(k.GroupKind)
+// pods, and the reason why there may be more; empty: there are no more.
+func (c *Controller) changed(k *world.LiveKind) (n int, unread string) {
+	n, unread = c.ChangedOn(k.GroupKind)
+	return k.Live.Ledgers() + n, unread
+}
+
+// isUnchanged reports whether nothing on a kind's objects or their pods has to be restored.
+func (c *Controller) isUnchanged(k *world.LiveKind) bool {
+	n, unread := c.changed(k)
+	return n == 0 && unread == ""
 }
 
 // SetupWithManager adds the controller and the watch of API groups. The error is a refusal of the manager, such as a name

@@ -190,7 +190,7 @@ func TestTheStartWaitsForASlowListOfAutoscalers(t *testing.T) {
 		"autoscalers, listed slowly":     {worldtest.Autoscalers, after(slow, http.StatusForbidden, refused), false, false, slow},
 		"autoscalers, refused":           {worldtest.Autoscalers, after(0, http.StatusForbidden, refused), false, false, firstSync},
 		"autoscalers, without an answer": {worldtest.Autoscalers, after(time.Hour, http.StatusForbidden, refused), false, false, autoscalerSync},
-		"autoscalers, watched anew":      {worldtest.Autoscalers, after(slow, http.StatusForbidden, refused), true, false, slow},
+		"autoscalers, watched anew":      {worldtest.Autoscalers, after(slow, http.StatusForbidden, refused), true, false, time.Second + slow},
 		"autoscalers, no longer watched": {worldtest.Autoscalers, after(time.Hour, http.StatusForbidden, refused), false, true, time.Second},
 		"other objects, listed slowly":   {worldtest.Deployments, after(slow, http.StatusForbidden, refused), false, false, firstSync},
 	} {

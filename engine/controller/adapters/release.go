@@ -51,15 +51,17 @@ func (c *Controller) release(ctx context.Context, a *v1alpha1.Adapter) (time.Dur
 		why := meta.FindStatusCondition(f.status.Conditions, f.failed).Message
 		return max(time.Second, f.again), c.writeReleasing(ctx, a, f, "the objects changed through this adapter cannot be restored: "+why)
 	}
-	left, message := 0, ""
+	message := ""
 	if now := c.World.Snapshot().InUse(gk); now != nil {
-		left = c.changed(now)
-		if left > 0 {
+		switch left, unread := c.changed(now); {
+		case left > 0:
 			message = releasing(left, now.Live.WithLedgers()) + c.missingRights(ctx, a, now, f)
+		case unread != "":
+			message = "being deleted: " + unread
 		}
 	}
 	// The adapter is never let go at the first look, because the watch may not show an earlier write yet.
-	if k == nil || !k.Releasing || left > 0 || !c.Targets.Started() {
+	if k == nil || !k.Releasing || message != "" || !c.Targets.Started() {
 		return max(time.Second, f.again), c.writeReleasing(ctx, a, f, cmp.Or(message, "being deleted"))
 	}
 	return c.letGo(ctx, a)
@@ -117,7 +119,7 @@ func (c *Controller) letGo(ctx context.Context, a *v1alpha1.Adapter) (time.Durat
 // putFinalizerBack adds the finalizer again if it was removed while something has to be restored.
 func (c *Controller) putFinalizerBack(ctx context.Context, a *v1alpha1.Adapter) error {
 	k := c.World.Snapshot().InUse(a.Spec.Target.GroupKind())
-	if k == nil || k.Adapter.Name() != a.Name || controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) || c.changed(k) == 0 {
+	if k == nil || k.Adapter.Name() != a.Name || controllerutil.ContainsFinalizer(a, v1alpha1.FinalizerRestore) || c.isUnchanged(k) {
 		return nil
 	}
 	c.set(a.Name, false)
@@ -131,7 +133,7 @@ func (c *Controller) letGoIfIdle(ctx context.Context, a *v1alpha1.Adapter) time.
 		return 0
 	}
 	k := c.World.Snapshot().InUse(a.Spec.Target.GroupKind())
-	if k == nil || k.Adapter.Name() != a.Name || k.Blocked != "" || c.changed(k) > 0 {
+	if k == nil || k.Adapter.Name() != a.Name || k.Blocked != "" || !c.isUnchanged(k) {
 		delete(c.idleSince, a.Name)
 		return 0
 	}

@@ -71,7 +71,7 @@ func TestADeletedAdapterReportsMissingRights(t *testing.T) {
 	}
 	told := events.NewFakeRecorder(10)
 	c := &Controller{Options: Options{World: w, Client: store, Clock: clock.RealClock{}, Recorder: told,
-		Health: status.NewAdapterHealth(), ChangedOn: func(schema.GroupKind) int { return 0 }},
+		Health: status.NewAdapterHealth(), ChangedOn: func(schema.GroupKind) (int, string) { return 0, "" }},
 		Metrics: m, inspector: inspector, suspected: map[string]time.Time{}, checked: map[string]*checks{},
 		hidden: map[string]bool{}}
 	look := func() (ready, authorized *metav1.Condition, rules string) {

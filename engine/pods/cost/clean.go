@@ -126,19 +126,18 @@ func heeds(s *world.Snapshot, gk schema.GroupKind) bool {
 }
 
 // ChangedOn implements reconcile.Actuator. It counts the objects of a kind that are the only reason for costs of pods.
-// While the number is unknown, it returns 1.
-func (l *Actuator) ChangedOn(gk schema.GroupKind) int {
+func (l *Actuator) ChangedOn(gk schema.GroupKind) (n int, unread string) {
 	snapshot := l.world.Snapshot()
 	if k := snapshot.InUse(gk); k == nil || !k.Adapter.Can(v1alpha1.CapabilityDeletionCost) {
-		return 0
+		return 0, ""
 	}
-	if _, known := l.members.Fleet(workload.Ref{}); !known {
+	if why := l.base.Unread("deletion costs cannot be removed"); why != "" {
 		for p := range snapshot.Policies {
 			if p.PodOrderer != nil {
-				return 1
+				return 0, why
 			}
 		}
-		return 0
+		return 0, ""
 	}
 	ofOthers := func(ref workload.Ref) bool { return ref.GroupKind != gk }
 	found := map[workload.Ref]struct{}{}
@@ -153,7 +152,7 @@ func (l *Actuator) ChangedOn(gk schema.GroupKind) int {
 			}
 		}
 	}
-	return len(found)
+	return len(found), ""
 }
 
 // costedGroups returns the direct owners, in a namespace or all, of pods with a cost of Flyball.

@@ -223,7 +223,8 @@ func TestCostsStayWhileAClaimMayExist(t *testing.T) {
 			if got := s.Leftover(p); (got == "") != (tc.left == "") || !strings.Contains(got, tc.left) {
 				t.Errorf("left: %q, want %q", got, tc.left)
 			}
-			if d, set := s.ChangedOn(web.GroupKind), s.ChangedOn(first.GroupKind); d != tc.deployment || set != tc.set {
+			d, _ := s.ChangedOn(web.GroupKind)
+			if set, _ := s.ChangedOn(first.GroupKind); d != tc.deployment || set != tc.set {
 				t.Errorf("for the sake of %d Deployments and %d ReplicaSets, want %d and %d", d, set, tc.deployment, tc.set)
 			}
 		})

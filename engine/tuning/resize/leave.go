@@ -242,7 +242,7 @@ func (l *Actuator) Leftover(p *world.Policy) string {
 
 // ChangedOn implements reconcile.Actuator. It counts the objects of a kind whose template must restore pods below them. Pods
 // that were changed for an object of another kind further above count too, because the nearest template restores them.
-func (l *Actuator) ChangedOn(gk schema.GroupKind) int {
+func (l *Actuator) ChangedOn(gk schema.GroupKind) (n int, unread string) {
 	found := map[*workload.Object]bool{}
 	for _, group := range l.groups("") {
 		s := l.ownershipIn(group)
@@ -253,5 +253,5 @@ func (l *Actuator) ChangedOn(gk schema.GroupKind) int {
 			found[s.from] = true
 		}
 	}
-	return len(found)
+	return len(found), ""
 }

@@ -47,6 +47,7 @@ func (underTest) Groups(workload.Ref) []workload.Ref               { return nil 
 func (underTest) Above(workload.Ref) ([]workload.Ref, bool)        { return nil, true }
 func (underTest) Observe(pods.Listener)                            {}
 func (underTest) Trouble() string                                  { return "" }
+func (underTest) Awaited() []string                                { return nil }
 
 // turns is a Turns that records the settled values of all calls of NoteRestart.
 type turns struct{ settled []bool }
