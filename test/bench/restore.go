@@ -35,16 +35,18 @@ func (s *stage) restoredTimes(ctx context.Context) ([]float64, error) {
 			return nil, err
 		}
 		for i := range 2 * s.frozenTimes {
-			var err error
-			if i%2 == 0 {
-				err = configurations.Delete(ctx, name, metav1.DeleteOptions{})
-			} else {
-				_, err = configurations.Patch(ctx, name, types.JSONPatchType, []byte(failOpen), metav1.PatchOptions{})
+			// The configuration of a freeze that ended just before may still be on its way out: then the change is tried again.
+			take := func() error {
+				if i%2 == 0 {
+					return configurations.Delete(ctx, name, metav1.DeleteOptions{})
+				}
+				_, err := configurations.Patch(ctx, name, types.JSONPatchType, []byte(failOpen), metav1.PatchOptions{})
+				return err
 			}
-			answered := time.Now()
-			if err != nil {
+			if err := harness.Poll(ctx, harness.Patience, take); err != nil {
 				return nil, fmt.Errorf("take the configuration %s away: %w", name, err)
 			}
+			answered := time.Now()
 			closed := func() error { return s.isClosed(ctx, name) }
 			if err := harness.PollEvery(ctx, time.Millisecond, harness.Patience, closed); err != nil {
 				return nil, fmt.Errorf("the configuration %s is not back: %w", name, err)

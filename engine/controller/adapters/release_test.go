@@ -60,7 +60,8 @@ func TestADeletedAdapterReportsMissingRights(t *testing.T) {
 	live, objects := world.NewLive(k.Adapter), &worldtest.Store{}
 	live.Objects = objects
 	asleep := worldtest.Project(t, k, worldtest.Deployment("web", 0,
-		`,"annotations":{"flyball.dev/ledger":"{\"/spec/replicas\":{\"was\":3,\"set\":0,\"by\":\"Schedule/shop/nights\"},\"of\":\"Deployment/web\"}"}`))
+		`,"annotations":{"flyball.dev/ledger":`+
+			`"{\"/spec/replicas\":{\"was\":3,\"set\":0,\"by\":\"Schedule/shop/nights\"},\"of\":\"Deployment/web\"}"}`))
 	objects.Put(asleep)
 	w.ObjectChanged(live, nil, asleep)
 	w.Update(func(tx *world.Tx) { tx.UseKind(&world.LiveKind{Kind: k, Live: live}) })
@@ -106,10 +107,16 @@ func TestADeletedAdapterReportsMissingRights(t *testing.T) {
 		!strings.Contains(event, "Deployment.apps/shop/web: add to a ClusterRole") {
 		t.Errorf("the event is %s", event)
 	}
+	c.ChangedOn = func(schema.GroupKind) (int, string) { return 0, "the pods are not known yet" }
 	mayPatch = true
 	delete(c.suspected, a.Name)
 	if ready, authorized, rules := look(); ready.Message != "being deleted: 1 object has still to be given back: Deployment.apps/shop/web" ||
 		authorized.Status != metav1.ConditionTrue || rules != "" {
 		t.Errorf("once the right is back: %v, %v, %s", ready, authorized, rules)
+	}
+	objects.Remove(asleep.Namespace, asleep.Name)
+	w.ObjectChanged(live, asleep, nil)
+	if ready, _, _ := look(); ready.Message != "being deleted: the pods are not known yet" {
+		t.Errorf("with pods that are not known: %s", ready.Message)
 	}
 }
