@@ -469,7 +469,8 @@ type AdapterSpec struct {
 	// +optional
 	HoldsAnySize bool `json:"holdsAnySize,omitempty"`
 	// SeenWhen lists predicates that all hold once the controller of an autoscaler acts on its hold, and, without holdsAnySize, on its
-	// bounds. The target is not written before. An empty list means at once.
+	// bounds. Beside owns they hold once the GitOps tool applies nothing more. The target is not written before. An empty list means
+	// at once.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic

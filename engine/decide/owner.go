@@ -146,7 +146,13 @@ func (d decider) gateOfOwner(k *Kind, obj *workload.Object, ownerKind *Kind, own
 	switch {
 	case next.Err != nil:
 		return Gate{Kind: GateBlocked, Reason: fmt.Sprintf("%s: %v", first, next.Err)}
-	case next.Result.Patch == nil || next.Result.Direction != workload.DirectionDown:
+	case next.Result.Patch == nil:
+		if why := ownerKind.Adapter.NotSeen(owner); why != "" && !d.settles {
+			return Gate{Kind: GateUnreported, Reason: fmt.Sprintf("waits until the controller of %s acts on its hold: %s",
+				ownerKind.Ref(owner), why)}
+		}
+		return Gate{}
+	case next.Result.Direction != workload.DirectionDown:
 		return Gate{}
 	case ownerKind.Blocked != "":
 		return Gate{Kind: GateBlocked, Reason: first + ": " + ownerKind.Blocked}

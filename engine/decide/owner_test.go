@@ -262,6 +262,8 @@ func TestTargetWaitsForItsOwner(t *testing.T) {
 			"to be held: render Application"},
 		{"held", applicationOf(heldByNights, `,"syncPolicy":{}`, "one"), decide.GateOpen, ""},
 		{"held and put back by its owner", applicationOf(heldByNights, automated, "one"), decide.GateOpen, ""},
+		{"held while it applies its objects", strings.Replace(applicationOf(heldByNights, `,"syncPolicy":{}`, "one"), `"status":{`,
+			`"status":{"operationState":{"phase":"Running"},`, 1), decide.GateUnreported, `phase is "Running"`},
 		{"being deleted", applicationOf(`,"deletionTimestamp":"2026-03-02T12:00:00Z"`, automated, "one"), decide.GateOpen, ""},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
@@ -275,6 +277,37 @@ func TestTargetWaitsForItsOwner(t *testing.T) {
 		application.GroupKind}
 	if v := decide.Target(blocked, one, evening, nil); v.Gate.Kind != decide.GateBlocked {
 		t.Errorf("the owner's kind is blocked, and the gate is %d: %q", v.Gate.Kind, v.Gate.Reason)
+	}
+}
+
+// A reconciliation under way applies its objects in spite of the hold, and ends in any condition.
+func TestOwnersAreSeenOnceTheyApplyNothingMore(t *testing.T) {
+	const flux, helm = "kustomizations.kustomize.toolkit.fluxcd.io", "helmreleases.helm.toolkit.fluxcd.io"
+	condition := func(kind, status, reason string) string {
+		return fmt.Sprintf(`{"type":%q,"status":%q,"reason":%q}`, kind, status, reason)
+	}
+	for _, tc := range []struct {
+		adapter, reason string
+		status          string
+		waits           bool
+	}{
+		{flux, "never looked at", "", false},
+		{flux, "under way", condition("Ready", "Unknown", "Progressing"), true},
+		{flux, "failed", condition("Reconciling", "True", "ProgressingWithRetry") + "," + condition("Ready", "False", "Any"), false},
+		{flux, "done", condition("Ready", "True", "ReconciliationSucceeded"), false},
+		{helm, "never looked at", "", false},
+		{helm, "correcting drift", condition("Reconciling", "True", "Progressing") + "," + condition("Ready", "True", "Any"), true},
+		{helm, "upgrading", condition("Reconciling", "True", "Progressing") + "," + condition("Ready", "Unknown", "Any"), true},
+		{helm, "waiting for a release that it depends on",
+			condition("Reconciling", "True", "Progressing") + "," + condition("Ready", "False", "DependencyNotReady"), false},
+		{helm, "done", condition("Ready", "True", "UpgradeSucceeded"), false},
+	} {
+		k := worldtest.Kind(t, tc.adapter)
+		owner := worldtest.Project(t, k, fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"shop","namespace":"shop","uid":"uid"},`+
+			`"spec":{"suspend":true},"status":{"conditions":[%s]}}`, k.GroupKind.Group+"/v1", k.GroupKind.Kind, tc.status))
+		if why := k.Adapter.NotSeen(owner); (why != "") != tc.waits {
+			t.Errorf("%s, %s: the reason is %q", tc.adapter, tc.reason, why)
+		}
 	}
 }
 

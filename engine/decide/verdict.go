@@ -55,7 +55,7 @@ const (
 	GateOrder
 	// GateUnread: the records of owners are not read yet.
 	GateUnread
-	// GateUnreported: the controller of an autoscaler has not seen its bounds yet.
+	// GateUnreported: the controller of an autoscaler has not seen its bounds yet, or that of an owner its hold.
 	GateUnreported
 )
 

@@ -297,10 +297,14 @@ func (c *compiler) staysAtZero(at *field.Path, spec v1alpha1.AdapterSpec) {
 	c.a.StaysAtZero = c.predicates(at, spec.StaysAtZero, c.d)
 }
 
-// holdsAutoscaler compiles the effect of a hold on an autoscaler.
+// holdsAutoscaler compiles the effect of a hold on an autoscaler, and its sign, also that of a GitOps object.
 func (c *compiler) holdsAutoscaler(at *field.Path, spec v1alpha1.AdapterSpec) {
-	if (spec.HoldsAnySize || len(spec.SeenWhen) > 0) && (spec.Governs == "" || len(spec.Hold) == 0) {
-		c.errs = append(c.errs, field.Forbidden(at.Child("holdsAnySize"), "needs governs and hold, as seenWhen does"))
+	holds := spec.Governs != "" && len(spec.Hold) > 0
+	if spec.HoldsAnySize && !holds {
+		c.errs = append(c.errs, field.Forbidden(at.Child("holdsAnySize"), "needs governs and hold"))
+	}
+	if len(spec.SeenWhen) > 0 && !holds && spec.Owns == nil {
+		c.errs = append(c.errs, field.Forbidden(at.Child("seenWhen"), "needs governs and hold, or owns"))
 	}
 	c.a.HoldsAnySize = spec.HoldsAnySize
 	c.a.seenWhen = c.conditional(at.Child("seenWhen"), spec.SeenWhen, c.d)

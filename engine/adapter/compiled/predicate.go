@@ -61,7 +61,8 @@ func (a *Spec) Unsettled(obj *workload.Object) (why string) {
 	return why
 }
 
-// NotSeen returns the reason why the controller of an autoscaler does not act on its hold or its bounds yet, or "".
+// NotSeen returns the reason why the controller of an autoscaler or of a GitOps object does not act on its hold yet, or on its
+// bounds; "": it does.
 func (a *Spec) NotSeen(obj *workload.Object) (why string) {
 	_, why = a.seenWhen.settled(func(s *projection.Slot) string { return s.Of(obj).Raw })
 	return why

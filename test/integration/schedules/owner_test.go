@@ -242,6 +242,27 @@ var _ = Describe("Owners of sleeping targets", Ordered, func() {
 		Expect(version(held)).To(BeNumerically("<", version(web(Default, ns, "web"))))
 	})
 
+	It("have their target wait for the end of a reconciliation that has begun", func() {
+		o := gitopsOwners[1]
+		obj, ns := make(o)
+		ready := func(is string) {
+			GinkgoHelper()
+			Expect(lib.Client.Status().Patch(scene.Ctx, obj, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil,
+				`{"status":{"conditions":[{"type":"Ready","status":%q,"reason":"Any","message":"","lastTransitionTime":"2037-01-05T12:00:00Z"}]}}`,
+				is)))).To(Succeed())
+		}
+		ready("Unknown")
+		s := nights(ns)
+		Expect(manager.Settle(scene.Ctx)).To(Succeed())
+		turn(21)
+		Eventually(func(g Gomega) bool { return o.held(get(g, obj)) }).Should(BeTrue())
+		suite.Still(count(ns, "web")).Should(BeEquivalentTo(3))
+		Expect(explained("deployment/web", ns)).To(ContainSubstring("waiting: until the controller of Kustomization"))
+		ready("True")
+		Eventually(count(ns, "web")).Should(BeEquivalentTo(0))
+		Eventually(ownersHeld(s)).Should(scene.BeCondition(metav1.ConditionTrue, "Held"))
+	})
+
 	It("stay held while the manager is away in the middle of a night and of a morning", func() {
 		o := gitopsOwners[0]
 		obj, ns := make(o)
