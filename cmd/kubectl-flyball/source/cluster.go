@@ -295,8 +295,9 @@ func (r *reading) objects(ctx context.Context) error {
 		}
 		namespace := r.query.Namespace
 		if !k.Namespaced {
-			if namespace != "" && r.query.Kinds == nil {
-				continue // the query asks for one namespace, so cluster-scoped objects are left out
+			followed := func(other AdaptedKind) bool { return slices.Contains(r.world.Followed(other.GroupKind), k.GroupKind) }
+			if namespace != "" && r.query.Kinds == nil && !slices.ContainsFunc(r.world.Kinds, followed) {
+				continue // the query asks for one namespace: of cluster-scoped objects only those matter that others follow
 			}
 			namespace = ""
 		}

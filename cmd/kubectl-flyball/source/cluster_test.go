@@ -1,18 +1,24 @@
 package source_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path"
+	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"flyball.dev/flyball/adapters"
 	"flyball.dev/flyball/cmd/kubectl-flyball/source"
+	"flyball.dev/flyball/crds/v1alpha1"
 )
 
 // TestObjectsAndMissingRightsComeFromLists checks the objects and the missing rights that come from the answers of
@@ -69,5 +75,56 @@ func TestObjectsAndMissingRightsComeFromLists(t *testing.T) {
 				t.Errorf("found %q, error %v; want %q, %q", got, err, c.names, c.err)
 			}
 		})
+	}
+}
+
+// TestFollowedObjectsOfTheClusterAreReadForANamespace checks that a world of one namespace has the cluster-scoped objects that others
+// follow, and no other cluster-scoped objects.
+func TestFollowedObjectsOfTheClusterAreReadForANamespace(t *testing.T) {
+	library, err := adapters.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := v1alpha1.AdapterList{TypeMeta: metav1.TypeMeta{APIVersion: "flyball.dev/v1alpha1", Kind: "AdapterList"}}
+	served := map[string]bool{} // by path
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for _, kind := range []struct {
+		name  string
+		scope meta.RESTScope
+		path  string
+	}{
+		{"localqueues.kueue.x-k8s.io", meta.RESTScopeNamespace, "namespaces/shop/localqueues"},
+		{"clusterqueues.kueue.x-k8s.io", meta.RESTScopeRoot, "clusterqueues"},
+		{"nodepools.karpenter.sh", meta.RESTScopeRoot, "nodepools"},
+	} {
+		i := slices.IndexFunc(library, func(a v1alpha1.Adapter) bool { return a.Name == kind.name })
+		a := library[i]
+		used.Items = append(used.Items, a)
+		gvk := a.Spec.Target.GroupKind().WithVersion(a.Spec.Target.Versions[0])
+		mapper.AddSpecific(gvk, gvk.GroupVersion().WithResource(path.Base(kind.path)), gvk.GroupVersion().WithResource(""), kind.scope)
+		served["/apis/"+gvk.GroupVersion().String()+"/"+kind.path] = true
+	}
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		list := any(map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{}, "items": []any{}})
+		if strings.HasSuffix(r.URL.Path, "/adapters") {
+			list = used
+		}
+		if r.URL.Path == "/api/v1/namespaces/shop" {
+			list = map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "shop"}}
+		}
+		if served[r.URL.Path] {
+			asked = append(asked, path.Base(r.URL.Path))
+		}
+		_ = json.NewEncoder(w).Encode(list)
+	}))
+	t.Cleanup(server.Close)
+	cluster := source.Cluster{Client: dynamic.NewForConfigOrDie(&rest.Config{Host: server.URL}), Mapper: mapper}
+	if _, err := cluster.Load(t.Context(), source.Query{Namespace: "shop"}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"clusterqueues", "localqueues"}; !slices.Equal(slices.Sorted(slices.Values(asked)), want) {
+		t.Errorf("the lists read are %v, want %v", asked, want)
 	}
 }

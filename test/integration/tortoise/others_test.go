@@ -87,7 +87,11 @@ var _ = Describe("A Tortoise beside other policies", func() {
 		Eventually(func(g Gomega) {
 			var pods corev1.PodList
 			g.Expect(env.Client.List(ctx, &pods, client.InNamespace(ns))).To(Succeed())
-			g.Expect(pods.Items).To(BeEmpty())
+			var left []string
+			for i := range pods.Items {
+				left = append(left, fmt.Sprintf("%s, deleted %v", pods.Items[i].Name, pods.Items[i].DeletionTimestamp))
+			}
+			g.Expect(left).To(BeEmpty(), "the Deployment has %d replicas", replicasOf(ns)(g))
 		}).Should(Succeed())
 		// The manager must have seen the pods too, because missing measurements count as a loss only while there are pods.
 		Eventually(func(g Gomega) {
