@@ -39,6 +39,11 @@ type Change struct {
 	Keys bool
 }
 
+// MovesClaims reports whether claims on targets may have come or gone without a change of an object.
+func (c *Change) MovesClaims() bool {
+	return len(c.Policies) > 0 || len(c.Kinds) > 0 || len(c.Dropped) > 0 || c.Judging
+}
+
 // PolicyChange is a policy before and after a transaction. Old is nil for a new policy. New is nil for a removed
 // policy.
 type PolicyChange struct {

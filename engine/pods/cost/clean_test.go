@@ -119,6 +119,13 @@ func deleted(d *v1alpha1.DeletionCost) {
 	d.DeletionTimestamp = &now
 }
 
+func broken(d *v1alpha1.DeletionCost) { d.Spec.Algorithm = "Nonsense" }
+
+// release begins to take an adapter out of use.
+func release(s *scene, gk schema.GroupKind, adapter string) {
+	s.world.Update(func(tx *world.Tx) { tx.ReleaseKind(gk, adapter) })
+}
+
 // Two of five pods are locked; the others lose their costs, and the error has the number of remaining costs
 // and the reason.
 func TestARefusalDoesNotKeepOtherCosts(t *testing.T) {
@@ -187,10 +194,6 @@ func TestCostsAreCheckedAfterAnAdapterIsDeleted(t *testing.T) {
 // left is the reason for which a policy's deletion waits. deployment and set are the numbers of objects for which the
 // adapter of the kind must stay.
 func TestCostsStayWhileAClaimMayExist(t *testing.T) {
-	broken := func(d *v1alpha1.DeletionCost) { d.Spec.Algorithm = "Nonsense" }
-	release := func(s *scene, gk schema.GroupKind, adapter string) {
-		s.world.Update(func(tx *world.Tx) { tx.ReleaseKind(gk, adapter) })
-	}
 	for name, tc := range map[string]struct {
 		policy          func(*v1alpha1.DeletionCost)
 		change          func(*scene)
@@ -228,6 +231,23 @@ func TestCostsStayWhileAClaimMayExist(t *testing.T) {
 				t.Errorf("for the sake of %d Deployments and %d ReplicaSets, want %d and %d", d, set, tc.deployment, tc.set)
 			}
 		})
+	}
+}
+
+// An unreadable policy keeps costs as long as a kind that it may mean is in use.
+func TestCostsAreLookedAtAgainOnceAKindIsOutOfUse(t *testing.T) {
+	s := newScene(t)
+	s.policy(t, broken)
+	release(s, web.GroupKind, worldtest.Deployments)
+	if unclaimed, _ := s.isUnclaimed(first); unclaimed {
+		t.Error("no claim is left while ReplicaSets are in use")
+	}
+	for len(s.needs) > 0 {
+		<-s.needs
+	}
+	s.world.Update(func(tx *world.Tx) { tx.DropKind(worldtest.ReplicaSets) })
+	if unclaimed, _ := s.isUnclaimed(first); !unclaimed || len(s.needs) == 0 {
+		t.Errorf("unclaimed %t, and %d looks are due", unclaimed, len(s.needs))
 	}
 }
 

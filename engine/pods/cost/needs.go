@@ -17,7 +17,7 @@ func (l *Actuator) AfterPublish(_ *world.Snapshot, c *world.Change) {
 			l.metrics.forget(p.ID)
 		}
 	}
-	if len(c.Policies) > 0 || len(c.Kinds) > 0 || c.Judging {
+	if c.MovesClaims() {
 		workers.Poke(l.needs)
 	}
 }

@@ -205,7 +205,7 @@ func (l *Actuator) AfterPublish(_ *world.Snapshot, c *world.Change) {
 			l.begin(p.New)
 		}
 	}
-	if len(c.Policies) > 0 || len(c.Kinds) > 0 || c.Judging {
+	if c.MovesClaims() {
 		l.queueAll()
 	}
 }
