@@ -304,7 +304,7 @@ func TestOwnersAreSeenOnceTheyApplyNothingMore(t *testing.T) {
 	} {
 		k := worldtest.Kind(t, tc.adapter)
 		owner := worldtest.Project(t, k, fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"shop","namespace":"shop","uid":"uid"},`+
-			`"spec":{"suspend":true},"status":{"conditions":[%s]}}`, k.Group+"/v1", k.GroupKind.Kind, tc.status))
+			`"spec":{"suspend":true},"status":{"conditions":[%s]}}`, k.Group+"/v1", k.Kind, tc.status))
 		if why := k.Adapter.NotSeen(owner); (why != "") != tc.waits {
 			t.Errorf("%s, %s: the reason is %q", tc.adapter, tc.reason, why)
 		}
