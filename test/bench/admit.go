@@ -101,7 +101,7 @@ func (b *bench) handling(ctx context.Context) error {
 		return func() (durations, error) { return b.ask(ctx, server, body) }
 	}
 	var p99, rps []float64
-	for round := 0; again(b.admitRounds, p99, rps); round++ {
+	for round := 0; b.again(b.admitRounds, p99, rps); round++ {
 		mine, bare, err := inTurns(b.reviews/reviewBlock, ask(ours), ask(null))
 		if err != nil {
 			return err

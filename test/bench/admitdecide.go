@@ -30,7 +30,7 @@ func (b *bench) deciding(ctx context.Context) error {
 	}
 	rounds := map[int][]float64{}
 	var growth []float64
-	for round := 0; again(b.decideRounds, growth); round++ {
+	for round := 0; b.again(b.decideRounds, growth); round++ {
 		took := decideRound(sets, req)
 		if ctx.Err() != nil {
 			return ctx.Err()

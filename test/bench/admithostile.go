@@ -93,7 +93,7 @@ func (b *bench) besieging(ctx context.Context) error {
 		return t, err
 	}
 	var ratios []float64
-	for round := 0; again(b.admitRounds, ratios); round++ {
+	for round := 0; b.again(b.admitRounds, ratios); round++ {
 		with, without, err := inTurns(b.reviews/reviewBlock, besieged, quiet)
 		if err != nil {
 			return err

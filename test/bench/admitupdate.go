@@ -52,7 +52,7 @@ func (b *bench) updating(ctx context.Context) (err error) {
 		}
 	}
 	var added []float64
-	for round := 0; again(b.admitRounds, added); round++ {
+	for round := 0; b.again(b.admitRounds, added); round++ {
 		mine, bare, err := inTurns(b.updatesJudged/updateBlock, update(judge), update(allowing()))
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -305,6 +306,8 @@ func TestNoisyTimingsAreRepeated(t *testing.T) {
 		}
 	}
 	quiet, noisy := []float64{1, 1, 1}, []float64{1, 2, 3}
+	b := &bench{}
+	b.halfTime.Store(math.MaxInt64)
 	for _, tc := range []struct {
 		wanted int
 		of     [][]float64
@@ -313,9 +316,13 @@ func TestNoisyTimingsAreRepeated(t *testing.T) {
 		{1, [][]float64{nil}, true}, {3, [][]float64{quiet}, false}, {4, [][]float64{quiet}, true}, {3, [][]float64{quiet, noisy}, true},
 		{1, [][]float64{noisy}, false},
 	} {
-		if got := again(tc.wanted, tc.of...); got != tc.again {
+		if got := b.again(tc.wanted, tc.of...); got != tc.again {
 			t.Errorf("%d rounds wanted, of %v: again %t, want %t", tc.wanted, tc.of, got, tc.again)
 		}
+	}
+	b.halfTime.Store(1)
+	if b.again(3, noisy) || !b.again(4, noisy) {
+		t.Error("in the second half of the limit, not exactly the wanted rounds are measured")
 	}
 }
 

@@ -22,7 +22,7 @@ func (b *bench) checking(ctx context.Context) error {
 	worst := 0.0
 	for name, check := range checks {
 		var rounds []float64
-		for again(b.pureRounds, rounds) {
+		for b.again(b.pureRounds, rounds) {
 			const calls = 10
 			before := cpuSeconds()
 			for range calls {

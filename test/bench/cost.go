@@ -35,7 +35,7 @@ func (b *bench) costPlans(ctx context.Context) error {
 			Changed: at, Created: at, Node: &workload.Node{Name: name, Labels: map[string]string{zoneLabel: fmt.Sprint("zone-", i%100%3)}}})
 	}
 	var rounds []float64
-	for again(b.pureRounds, rounds) {
+	for b.again(b.pureRounds, rounds) {
 		r := testing.Benchmark(func(t *testing.B) {
 			for t.Loop() {
 				f := &workload.Fleet{Own: "flyball", Pods: pods}

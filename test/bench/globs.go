@@ -53,7 +53,7 @@ func (b *bench) globbing(ctx context.Context) error {
 // growing measures the time of the second decision over the time of the first.
 func (b *bench) growing(ctx context.Context, figure string, run []func()) error {
 	var growth []float64
-	for round := 0; again(b.decideRounds, growth); round++ {
+	for round := 0; b.again(b.decideRounds, growth); round++ {
 		took := globRound(run)
 		if ctx.Err() != nil {
 			return ctx.Err()

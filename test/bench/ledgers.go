@@ -49,7 +49,7 @@ func (b *bench) filledLedgers(ctx context.Context) error {
 		},
 	}
 	rounds := map[string][]float64{}
-	for again(b.pureRounds, slices.Collect(maps.Values(rounds))...) {
+	for b.again(b.pureRounds, slices.Collect(maps.Values(rounds))...) {
 		for name, entry := range ledgers {
 			text, err := filledLedger(entry)
 			if err != nil {

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -232,6 +233,8 @@ type bench struct {
 	starts  sync.Mutex
 	// patience is the time for a part to end after its limit.
 	patience time.Duration
+	// halfTime is the instant, in Unix nanoseconds, at which the part under way has used half of its limit.
+	halfTime atomic.Int64
 }
 
 // run measures the selected figures. Failed parts are named at the end, and do not stop the others.
@@ -283,6 +286,7 @@ func (b *bench) measureAll(ctx context.Context, all []part) error {
 		figures, started := strings.Join(p.figures, ", "), time.Now()
 		b.report.say("measuring %s (part %d of %d, at most %s)", figures, i+1, len(all), p.limit)
 		b.report.begin(p.figures)
+		b.halfTime.Store(started.Add(p.limit / 2).UnixNano())
 		err := b.measure(ctx, p)
 		b.report.end(err != nil)
 		took = append(took, time.Since(started))

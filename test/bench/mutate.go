@@ -101,7 +101,7 @@ func (b *bench) mutating(ctx context.Context) (err error) {
 // mutations measures the figures, with a function that creates a pod in a namespace.
 func (b *bench) mutations(create func(namespace string) func() error) error {
 	var own, floor, added, ratio []float64
-	for round := 0; again(b.admitRounds, added, ratio); round++ {
+	for round := 0; b.again(b.admitRounds, added, ratio); round++ {
 		of, err := oneByOne(b.updatesJudged, create(mutated), create(fixed), create(unmutated))
 		if err != nil {
 			return err

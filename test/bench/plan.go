@@ -32,7 +32,7 @@ func (b *bench) planning(ctx context.Context) error {
 	from := nightOf(0).dusk.Add(-8 * time.Hour)
 	var seconds, heaps []float64
 	var made *plan.Plan
-	for again(b.planRounds, seconds) {
+	for b.again(b.planRounds, seconds) {
 		collect()
 		before, peak := cpuSeconds(), watchHeap()
 		made, err = plan.Make(ctx, w, plan.Input{From: from, To: from.AddDate(0, 0, planDays), Zone: time.UTC})

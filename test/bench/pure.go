@@ -32,7 +32,7 @@ func (b *bench) pure(ctx context.Context) error {
 	}
 	next := func(t *testing.B) { benchmarkNext(t, line) }
 	rounds := map[string][]float64{}
-	for again(b.pureRounds, rounds["decide_ns"], rounds["timeline_next_ns"]) {
+	for b.again(b.pureRounds, rounds["decide_ns"], rounds["timeline_next_ns"]) {
 		for name, run := range map[string]func(*testing.B){"decide_ns": transition, "decide_ns with nothing to change": settled,
 			"timeline_next_ns": next} {
 			r := testing.Benchmark(run)

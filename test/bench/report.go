@@ -174,13 +174,14 @@ func isNoisy(values []float64) bool {
 	return high-low >= maxSpread*math.Abs(median(values)) && high > low
 }
 
-// again reports whether a timing needs another round: at first the wanted number, then up to three times as many while it is noisy.
-func again(wanted int, of ...[]float64) bool {
+// again reports whether a timing needs another round: at first the wanted number, then up to three times as many while it is noisy, in the
+// first half of the part's limit.
+func (b *bench) again(wanted int, of ...[]float64) bool {
 	rounds := 0
 	for _, values := range of {
 		rounds = max(rounds, len(values))
 	}
-	return rounds < wanted || rounds < 3*wanted && slices.ContainsFunc(of, isNoisy)
+	return rounds < wanted || rounds < 3*wanted && time.Now().UnixNano() < b.halfTime.Load() && slices.ContainsFunc(of, isNoisy)
 }
 
 // shares says how long each part took, and its share of the whole time.

@@ -23,7 +23,7 @@ func (b *bench) painting(ctx context.Context) error {
 		return err
 	}
 	var firsts, times, heaps, months []float64
-	for again(b.planRounds, firsts, times) {
+	for b.again(b.planRounds, firsts, times) {
 		server := ui.NewServer("1", ui.ServerOptions{
 			Load: func(context.Context) (*planned.World, error) { return w, nil },
 			User: func(context.Context) (evaluate.User, error) { return evaluate.User{}, nil },
