@@ -164,7 +164,7 @@ func (m *Members) Awaited() []string {
 	return m.awaited()
 }
 
-// awaited does what Awaited does. The caller holds the lock.
+// awaited returns the lists of Awaited. The caller holds the lock.
 func (m *Members) awaited() (names []string) {
 	if m.pods == nil || !m.pods.HasSynced() {
 		names = append(names, "pods")

@@ -52,8 +52,8 @@ func (m *Members) begin(ctx context.Context) context.Context {
 }
 
 // ensurePods starts a watch of pods with the needed fields. If these have changed, pods are read again and
-// unknown until then. It checks in any case whether everything is known: a watch of nodes may have come into sync before it
-// was taken, and nothing tells of it again.
+// unknown until then. Without a new watch it checks whether everything is known, because a watch of nodes may have come into sync
+// before takeNodes.
 func (m *Members) ensurePods(ctx context.Context) error {
 	m.mu.Lock()
 	has, wide, turn := m.pods != nil && m.wide == m.measuring, m.measuring, m.podTurn+1

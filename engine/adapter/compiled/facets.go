@@ -297,7 +297,7 @@ func (c *compiler) staysAtZero(at *field.Path, spec v1alpha1.AdapterSpec) {
 	c.a.StaysAtZero = c.predicates(at, spec.StaysAtZero, c.d)
 }
 
-// holdsAutoscaler compiles the effect of a hold on an autoscaler, and its sign, also that of a GitOps object.
+// holdsAutoscaler compiles the effect of a hold on an autoscaler, and the predicates of NotSeen.
 func (c *compiler) holdsAutoscaler(at *field.Path, spec v1alpha1.AdapterSpec) {
 	holds := spec.Governs != "" && len(spec.Hold) > 0
 	if spec.HoldsAnySize && !holds {

@@ -61,8 +61,8 @@ func (a *Spec) Unsettled(obj *workload.Object) (why string) {
 	return why
 }
 
-// NotSeen returns the reason why the controller of an autoscaler or of a GitOps object does not act on its hold yet, or on its
-// bounds; "": it does.
+// NotSeen returns the reason why the controller of an autoscaler does not act on its hold or its bounds yet, or that of a GitOps
+// object on its hold. Empty: the controller does.
 func (a *Spec) NotSeen(obj *workload.Object) (why string) {
 	_, why = a.seenWhen.settled(func(s *projection.Slot) string { return s.Of(obj).Raw })
 	return why
